@@ -1,0 +1,216 @@
+//! The journal: the ordered, gap-free log of a namespace.
+
+use core::fmt;
+
+use crate::{ElectionName, Incarnation, MemberId, MemberRef, Note, Profile, Term, TermNumber};
+use crate::{Priority, Timestamp};
+
+/// A place in a namespace's journal. The first entry is 1; 0 is before it.
+///
+/// ```
+/// use tenure_core::Seq;
+/// assert_eq!(Seq::START.next().get(), 1);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Seq(u64);
+
+impl Seq {
+    /// Before the first entry.
+    pub const START: Seq = Seq(0);
+
+    /// The place with this number.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The place after this one.
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+impl fmt::Display for Seq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One line of the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its place: one more than the entry before.
+    pub seq: Seq,
+    /// When it was written, by the store's wall clock; for people.
+    pub at: Timestamp,
+    /// What happened.
+    pub what: Happening,
+}
+
+/// What a journal entry records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// A member joined.
+    Joined {
+        /// Which life of which member.
+        member: MemberRef,
+        /// What it publishes.
+        profile: Profile,
+    },
+    /// A member left of its own accord.
+    Left {
+        /// Which life of which member.
+        member: MemberRef,
+    },
+    /// A member was ended.
+    Ended {
+        /// Which life of which member.
+        member: MemberRef,
+        /// Why.
+        cause: EndCause,
+    },
+    /// A member began to stand for an election, or changed its priority.
+    Stood {
+        /// The election.
+        election: ElectionName,
+        /// Who.
+        member: MemberRef,
+        /// With which priority.
+        priority: Priority,
+    },
+    /// A term was won.
+    Elected {
+        /// The term.
+        term: Term,
+    },
+    /// A term came to its end and the election is vacant.
+    Released {
+        /// The election.
+        election: ElectionName,
+        /// The number of the term that ended.
+        number: TermNumber,
+        /// Who held it.
+        member: MemberRef,
+        /// Why it ended.
+        cause: ReleaseCause,
+        /// For whom the vacancy is kept, if for anybody.
+        heir: Option<MemberId>,
+    },
+    /// The holder was asked to step down.
+    StepDownAsked {
+        /// The election.
+        election: ElectionName,
+        /// The term it is meant for.
+        number: TermNumber,
+        /// Why.
+        reason: Note,
+        /// Who asked.
+        by: Note,
+        /// The candidate to hand over to.
+        to: Option<MemberId>,
+    },
+    /// The election was paused.
+    Paused {
+        /// The election.
+        election: ElectionName,
+        /// Why.
+        reason: Note,
+        /// Who asked.
+        by: Note,
+    },
+    /// The pause was lifted.
+    Resumed {
+        /// The election.
+        election: ElectionName,
+        /// Who asked.
+        by: Note,
+    },
+}
+
+impl Happening {
+    /// The election this is about; `None` where it is about a member alone.
+    pub fn election(&self) -> Option<&ElectionName> {
+        match self {
+            Self::Joined { .. } | Self::Left { .. } | Self::Ended { .. } => None,
+            Self::Elected { term } => Some(&term.election),
+            Self::Stood { election, .. }
+            | Self::Released { election, .. }
+            | Self::StepDownAsked { election, .. }
+            | Self::Paused { election, .. }
+            | Self::Resumed { election, .. } => Some(election),
+        }
+    }
+}
+
+/// Why a member was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EndCause {
+    /// Its ttl ran out and somebody wanted what it held, or its place.
+    Expired,
+    /// The store could prove its process dead (rule M4).
+    ProvenDead,
+    /// A newer life of the same id took its place; it held nothing.
+    Superseded,
+    /// An operator ended it.
+    Evicted,
+}
+
+/// Why a term ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReleaseCause {
+    /// The holder gave it up of its own accord.
+    Resigned,
+    /// The holder gave it up because it was asked to step down.
+    SteppedDown,
+    /// The holder gave up a term it no longer trusted, or never knew it had.
+    Abandoned,
+    /// The holder left.
+    Left,
+    /// The holder was ended.
+    Ended(EndCause),
+}
+
+/// A word from the store that something may have changed. Every hint only
+/// causes a look (rule N1): lost, late, doubled or forged hints change nothing
+/// but latency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// Anything at all may have changed: look at everything.
+    Anything,
+    /// Something about this election changed.
+    Election(ElectionName),
+    /// This election became vacant, and is kept for `heir` if one is named.
+    Vacant {
+        /// The election.
+        election: ElectionName,
+        /// For whom it is kept.
+        heir: Option<MemberId>,
+    },
+    /// This life of a member seems to be over.
+    Gone(Incarnation),
+}
+
+impl Entry {
+    /// The hint this entry amounts to for those who only want hints. `None`
+    /// where no candidate has a reason to look: that somebody joined, or stands
+    /// too, changes nobody's plan.
+    pub fn hint(&self) -> Option<Hint> {
+        match &self.what {
+            Happening::Joined { .. } | Happening::Stood { .. } => None,
+            Happening::Left { member } | Happening::Ended { member, .. } => {
+                Some(Hint::Gone(member.incarnation))
+            }
+            Happening::Released { election, heir, .. } => {
+                Some(Hint::Vacant { election: election.clone(), heir: heir.clone() })
+            }
+            Happening::Elected { term } => Some(Hint::Election(term.election.clone())),
+            Happening::StepDownAsked { election, .. }
+            | Happening::Paused { election, .. }
+            | Happening::Resumed { election, .. } => Some(Hint::Election(election.clone())),
+        }
+    }
+}

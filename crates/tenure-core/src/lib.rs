@@ -1,0 +1,38 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+
+extern crate alloc;
+
+mod entropy;
+mod journal;
+mod machine;
+mod member;
+mod names;
+mod request;
+mod settings;
+mod term;
+mod time;
+mod view;
+
+pub use journal::{EndCause, Entry, Happening, Hint, ReleaseCause, Seq};
+pub use machine::{
+    Event, Input, LostReason, Machine, Outgoing, Output, RequestId, StopReason, StoreTraits,
+};
+pub use member::{Incarnation, MemberRef, MemberView};
+pub use names::{
+    BadName, ElectionName, MAX_ENDPOINT, MAX_ENDPOINTS, MAX_METADATA, MAX_NAME, MAX_NOTE, MemberId,
+    Namespace, Note, Profile,
+};
+pub use request::{
+    Amend, Amended, Beat, Bid, Claim, Claimed, Claims, Failed, Heartbeat, Join, Joined, Release,
+    ReleaseItem, Reply, Request, TermBeat, TermOutcome, TermRef,
+};
+pub use settings::{
+    BadSettings, MAX_DRAIN, MAX_DRIFT_PPM, MAX_TTL, MIN_INTERVAL, MIN_TTL, Preset, Settings,
+    SettingsBuilder, widened,
+};
+pub use term::{Nonce, Priority, Term, TermNumber};
+pub use time::{Mono, Timestamp};
+pub use view::{
+    Candidate, ElectionView, Holder, Pause, Query, Reservation, Snapshot, StepDown, Which,
+};

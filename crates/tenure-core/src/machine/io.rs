@@ -1,0 +1,208 @@
+//! What goes into the machine and what comes out of it.
+
+use alloc::boxed::Box;
+
+use crate::{
+    ElectionName, ElectionView, Failed, Hint, Incarnation, MemberId, MemberRef, Mono, Note,
+    Priority, Reply, Request, Term, TermNumber,
+};
+
+/// The number of a request. The reply carries it back; a reply with a number
+/// that is no longer awaited is ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub(super) u64);
+
+impl RequestId {
+    /// The number, for traces.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// What of a store's capabilities the machine goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreTraits {
+    /// One heartbeat renews everything a member holds.
+    pub shared_heartbeat: bool,
+    /// Changes are heard of within milliseconds.
+    pub native_watch: bool,
+    /// The most bids or releases in one request.
+    pub batch: usize,
+}
+
+/// What the machine is fed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The time it asked to be woken at has come, or may have.
+    Wake,
+    /// Become a member, even without standing for anything.
+    Join,
+    /// Stand for an election until it is won, once, or withdrawn.
+    Stand {
+        /// The election.
+        election: ElectionName,
+        /// How much to be preferred.
+        priority: Priority,
+    },
+    /// Stop standing. If the election was won meanwhile this is a resignation.
+    Withdraw {
+        /// The election.
+        election: ElectionName,
+    },
+    /// Give a term up now: the work has stopped.
+    Resign {
+        /// The election.
+        election: ElectionName,
+        /// The term; another one is left alone.
+        number: TermNumber,
+        /// The candidate to hand over to.
+        to: Option<MemberId>,
+    },
+    /// Ask this member's own leadership to stop, drain and release.
+    StopLeading {
+        /// The election.
+        election: ElectionName,
+        /// The term; another one is left alone.
+        number: TermNumber,
+    },
+    /// A reply to a request.
+    Reply {
+        /// The request's number.
+        id: RequestId,
+        /// The answer, or that there was none.
+        result: Box<Result<Reply, Failed>>,
+    },
+    /// A hint from the store.
+    Hint(Hint),
+    /// Stop everything in order: ask the work to stop, drain, release, leave.
+    Shutdown,
+}
+
+/// What the machine gives out, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Carry this to the store.
+    Send(Outgoing),
+    /// Tell the application.
+    Event(Event),
+}
+
+/// A request on its way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Its number.
+    pub id: RequestId,
+    /// What to ask.
+    pub request: Request,
+    /// When the machine stops waiting for the reply. Cancel it by then.
+    pub deadline: Mono,
+}
+
+/// What the application is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The member is in the store, in this life.
+    Joined {
+        /// Which life.
+        member: MemberRef,
+    },
+    /// The id is in use by another life, which may not be ended yet.
+    IdTaken {
+        /// Which one.
+        by: Incarnation,
+        /// When it will be tried again.
+        retry_at: Mono,
+    },
+    /// This life of the member is over; it will join anew if it still stands
+    /// for anything.
+    MemberEnded {
+        /// Which life.
+        member: MemberRef,
+        /// Whether another process uses the same id.
+        superseded: bool,
+    },
+    /// Trust in what is held now reaches to this moment, and no further.
+    /// `election` is `None` where one heartbeat renews everything held.
+    Trusted {
+        /// Which election, or all that are held.
+        election: Option<ElectionName>,
+        /// Until when.
+        until: Mono,
+        /// What was left of the trust before.
+        margin_left: core::time::Duration,
+    },
+    /// An election was won.
+    Elected {
+        /// The term.
+        term: Term,
+        /// Until when it may be trusted, for now.
+        trusted_until: Mono,
+    },
+    /// The work is to stop; the term is renewed while it drains (rule E4).
+    Stopping {
+        /// The election.
+        election: ElectionName,
+        /// The term.
+        number: TermNumber,
+        /// Why.
+        reason: StopReason,
+        /// When the patience ends.
+        drain_until: Mono,
+    },
+    /// The term is no longer held or trusted. Nothing more comes for it.
+    Lost {
+        /// The election.
+        election: ElectionName,
+        /// The term.
+        number: TermNumber,
+        /// Why.
+        reason: LostReason,
+    },
+    /// The member no longer stands for this election.
+    Withdrawn {
+        /// The election.
+        election: ElectionName,
+    },
+    /// What a candidate learnt of an election it waits for.
+    Standby {
+        /// What it learnt.
+        view: Box<ElectionView>,
+    },
+    /// The member has left, or gave up leaving in time; the machine is done.
+    Left {
+        /// Whether the store confirmed it.
+        confirmed: bool,
+    },
+}
+
+/// Why a leader is asked to stop.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum StopReason {
+    /// Somebody asked it to step down.
+    Asked {
+        /// Why.
+        reason: Note,
+        /// Who asked.
+        by: Note,
+        /// The candidate it hands over to.
+        to: Option<MemberId>,
+    },
+    /// The process is shutting down, or gave the election up.
+    Shutdown,
+}
+
+/// Why a term was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LostReason {
+    /// Given up by the holder.
+    Resigned,
+    /// Given up because it was asked to step down, after the work had stopped.
+    SteppedDown,
+    /// Asked to stop, it did not drain in time.
+    DrainTimeout,
+    /// Trust ran out before the store confirmed a renewal (rule T3).
+    TrustEnded,
+    /// The store says the term is over: the member was ended, or the term
+    /// belongs to somebody else.
+    Superseded,
+}

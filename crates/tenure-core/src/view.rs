@@ -1,0 +1,177 @@
+//! What a store says of its elections when it is asked.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::{
+    ElectionName, Entry, Incarnation, MemberId, MemberRef, MemberView, Note, Priority, Profile,
+    Seq, TermNumber, Timestamp,
+};
+
+/// One election, as it stood at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElectionView {
+    /// Its name.
+    pub election: ElectionName,
+    /// The newest number ever given out, whether or not that term still stands.
+    pub number: TermNumber,
+    /// Who holds it; `None` when it is vacant.
+    pub holder: Option<Holder>,
+    /// Set while nobody may be newly elected (rule E6).
+    pub paused: Option<Pause>,
+    /// A step-down asked of the present term and not yet answered (rule E5).
+    pub step_down: Option<StepDown>,
+    /// For whom the vacancy is kept, and how much longer.
+    pub reserved: Option<Reservation>,
+    /// How many live candidates that may lead come before the one who asked:
+    /// higher priority first, then longer waiting. 0 if nobody in particular
+    /// asked, or if the one who asked is not a candidate.
+    pub ahead: u32,
+    /// The live candidates in order of preference; filled only if the query
+    /// asked for them.
+    pub candidates: Vec<Candidate>,
+}
+
+impl ElectionView {
+    /// An election nobody has ever stood for.
+    pub fn vacant(election: ElectionName) -> Self {
+        Self {
+            election,
+            number: TermNumber::NONE,
+            holder: None,
+            paused: None,
+            step_down: None,
+            reserved: None,
+            ahead: 0,
+            candidates: Vec::new(),
+        }
+    }
+
+    /// Whether exactly this life of this member holds the election.
+    pub fn is_held_by(&self, incarnation: Incarnation) -> bool {
+        self.holder.as_ref().is_some_and(|h| h.member.incarnation == incarnation)
+    }
+}
+
+/// Who holds an election.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Which life of which member.
+    pub member: MemberRef,
+    /// What it publishes.
+    pub profile: Profile,
+    /// When it was elected, by the store's wall clock; for people.
+    pub elected_at: Timestamp,
+    /// The ttl the holder wrote (rule M3).
+    pub ttl: Duration,
+    /// What was left of it when the store answered. Count it on your own clock
+    /// from the moment the answer arrived (rule T5).
+    pub remaining: Duration,
+}
+
+/// A pause: nobody is newly elected until it is lifted.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Pause {
+    /// Why.
+    pub reason: Note,
+    /// Who asked.
+    pub by: Note,
+}
+
+/// A request to step down, meant for one term only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepDown {
+    /// The term it is meant for.
+    pub number: TermNumber,
+    /// Why.
+    pub reason: Note,
+    /// Who asked.
+    pub by: Note,
+    /// The candidate to hand over to, if one was named.
+    pub to: Option<MemberId>,
+}
+
+/// A vacancy kept for one candidate for a short time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// For whom.
+    pub member: MemberId,
+    /// How much longer, counted like [`Holder::remaining`].
+    pub remaining: Duration,
+}
+
+/// A member standing for an election.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Which life of which member.
+    pub member: MemberRef,
+    /// How much it is preferred.
+    pub priority: Priority,
+    /// How long it has been standing.
+    pub waiting: Duration,
+}
+
+/// Which elections a query is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// None of them.
+    Nothing,
+    /// Every election of the namespace.
+    All,
+    /// These; one that does not exist is answered as vacant with number 0.
+    Named(Vec<ElectionName>),
+    /// Those that this life of a member holds.
+    HeldBy(Incarnation),
+}
+
+/// What to read. All of an answer is of one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// Which elections.
+    pub which: Which,
+    /// Who asks: fills [`ElectionView::ahead`].
+    pub asker: Option<MemberRef>,
+    /// Whether to list the candidates.
+    pub candidates: bool,
+    /// Whether to list the live members.
+    pub members: bool,
+    /// How many of the newest journal entries to give, at most, among those
+    /// that concern the elections asked for (all entries for [`Which::All`]).
+    pub history: usize,
+}
+
+impl Query {
+    /// These elections, and nothing else.
+    pub fn elections(names: impl IntoIterator<Item = ElectionName>) -> Self {
+        Self { which: Which::Named(names.into_iter().collect()), ..Self::nothing() }
+    }
+
+    /// Every election, with candidates and members.
+    pub fn everything() -> Self {
+        Self { which: Which::All, candidates: true, members: true, ..Self::nothing() }
+    }
+
+    /// The live members, and nothing else.
+    pub fn members() -> Self {
+        Self { members: true, ..Self::nothing() }
+    }
+
+    /// Only the journal position.
+    pub fn nothing() -> Self {
+        Self { which: Which::Nothing, asker: None, candidates: false, members: false, history: 0 }
+    }
+}
+
+/// A consistent answer to a [`Query`], with its place in the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Snapshot {
+    /// The journal position the answer reflects: everything up to it and
+    /// nothing after it. Zero where the store keeps no journal.
+    pub seq: Seq,
+    /// The elections asked for.
+    pub elections: Vec<ElectionView>,
+    /// The live members, if asked for.
+    pub members: Vec<MemberView>,
+    /// The newest journal entries, oldest first, if asked for.
+    pub history: Vec<Entry>,
+}

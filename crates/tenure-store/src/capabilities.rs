@@ -1,0 +1,77 @@
+//! What a store can and cannot do, said honestly.
+
+use std::time::Duration;
+
+use tenure_core::StoreTraits;
+
+/// Who decides that a holder's ttl has run out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Judge {
+    /// The store, by its own clock, in the same atomic step as the claim.
+    Store,
+    /// The one who wants the term, by its own clock: the record has not changed
+    /// for its ttl, widened by drift.
+    Observer,
+}
+
+/// How [`follow`](crate::Store::follow) hears of changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Watch {
+    /// The store says so within milliseconds.
+    Native,
+    /// The store is looked at this often.
+    Polled(Duration),
+}
+
+/// What a store can and cannot do. The conformance suite checks what is claimed
+/// and what is denied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// The store's name, as in its URL.
+    pub name: &'static str,
+    /// Who judges expiry.
+    pub judge: Judge,
+    /// One heartbeat renews everything a member holds.
+    pub shared_heartbeat: bool,
+    /// How changes are heard of.
+    pub watch: Watch,
+    /// There is a gap-free journal; otherwise `follow` gives bare hints and
+    /// positions are zero.
+    pub journal: bool,
+    /// The token can be checked inside the caller's own transaction.
+    pub transactional_fence: bool,
+    /// A dead process of this host is known to be dead at once (rule M4).
+    pub proof_of_death: bool,
+    /// The most bids or releases in one request.
+    pub batch: usize,
+}
+
+impl Capabilities {
+    /// A store called `name` that judges by its own clock, shares one heartbeat,
+    /// keeps a journal and watches natively, without a transactional fence or
+    /// proof of death. Change what is different.
+    #[must_use]
+    pub fn judging(name: &'static str) -> Self {
+        Self {
+            name,
+            judge: Judge::Store,
+            shared_heartbeat: true,
+            watch: Watch::Native,
+            journal: true,
+            transactional_fence: false,
+            proof_of_death: false,
+            batch: 1_000,
+        }
+    }
+
+    /// What of this the machine goes by.
+    #[must_use]
+    pub fn traits(&self) -> StoreTraits {
+        StoreTraits {
+            shared_heartbeat: self.shared_heartbeat,
+            native_watch: self.watch == Watch::Native,
+            batch: self.batch,
+        }
+    }
+}

@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+mod capabilities;
+mod clock;
+mod error;
+mod store;
+
+pub use capabilities::{Capabilities, Judge, Watch};
+pub use clock::{BootClock, Clock, ManualClock};
+pub use error::{Error, ErrorKind, Result};
+pub use store::{Followed, Following, From, SharedStore, Store, perform, to_machine};

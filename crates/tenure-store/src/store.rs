@@ -1,0 +1,216 @@
+//! The contract.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tenure_core::{
+    Amend, Amended, Beat, Claim, Claims, Entry, Failed, Heartbeat, Hint, Join, Joined, MemberRef,
+    Namespace, Query, Release, Reply, Request, Seq, Snapshot,
+};
+
+use crate::{Capabilities, Result};
+
+/// A place where elections are kept.
+///
+/// # The model
+///
+/// A namespace has **members**, **elections**, **candidacies** and a
+/// **journal**. Names, numbers and what each verb does to them are specified
+/// by [`MemoryStore`](crate::MemoryStore), which is written to be read.
+///
+/// A member is *live* while it has not been ended and less than the ttl it
+/// wrote last has passed since its last heartbeat, its join or its last win, by
+/// the clock of whoever judges ([`Capabilities::judge`]). A member *condemned*
+/// by [`Amend::Evict`] lives on for others until its ttl has run out, but is
+/// itself answered `Ended` from then on.
+///
+/// # What every verb must guarantee
+///
+/// - **Atomic.** It happens entirely or not at all, at one moment between the
+///   request and the answer, together with its journal entries.
+/// - **Honest about failure.** An [`Error`](crate::Error) whose
+///   `may_have_applied` is false promises that nothing was and nothing will be
+///   written. If that cannot be promised, it is true (rule E2).
+/// - **Late is harmless.** A request that arrives twice, or long after its
+///   caller gave up, does what these rules say and nothing more. Everything
+///   that changes a member or a term names the incarnation (rule E1).
+/// - **Cancel-safe.** A future that is dropped counts as a lost answer.
+/// - **Durable.** What [`claim`](Self::claim) and [`release`](Self::release)
+///   answered survives a crash of the store. Numbers never go back.
+/// - **Quiet.** Losing a race is an answer. A verb that changes nothing writes
+///   nothing.
+/// - **Isolated.** Nothing of one namespace is seen in, or changed by, another.
+///
+/// # Ending a member
+///
+/// A member is ended by [`join`](Self::join), [`claim`](Self::claim) or
+/// [`amend`](Self::amend), in the same atomic step in which what it held is
+/// given away (rule M2). Ending removes the member and its candidacies, makes
+/// everything it held vacant, and journals [`Ended`](tenure_core::Happening)
+/// and one `Released` for each term. A store that can prove the member's
+/// process dead may end it before its ttl has run out (rule M4).
+///
+/// # Vacancies
+///
+/// When a term ends, the vacancy is kept for an **heir** for the grace the
+/// request states: the successor named, or else the live candidate that may
+/// lead with the highest priority and, among equals, the longest wait; never
+/// the member that gave the term up. While the reservation lasts and the heir
+/// lives, nobody else wins. A grace of zero reserves nothing.
+#[async_trait]
+pub trait Store: Send + Sync + fmt::Debug {
+    /// Makes a member.
+    ///
+    /// - This very incarnation is a live member already → `In`, as if for the
+    ///   first time (a repeated request).
+    /// - Another incarnation of the id is there: if it is not live, or is proven
+    ///   dead, it is ended; if it lives, holds nothing and `supersede` is set,
+    ///   it is ended ([`EndCause::Superseded`](tenure_core::EndCause)); else the
+    ///   answer is `Taken` and nothing changes.
+    /// - An incarnation that was ended never comes back by a repeated join
+    ///   where the store can still tell; it need not be able to for ever, since
+    ///   a member that does not beat is gone after its ttl.
+    ///
+    /// Suite: `members`.
+    async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined>;
+
+    /// Renews a live member for the ttl stated; answers `Ended` for any other
+    /// and for a condemned one, and never revives it (rule M1).
+    ///
+    /// Stores that share one heartbeat ignore `held` and answer with no terms:
+    /// as long as the member lives, nobody takes what it holds. The others
+    /// answer for each term named, and renew none that is not held by exactly
+    /// this incarnation under exactly this number.
+    ///
+    /// Suite: `heartbeat`.
+    async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat>;
+
+    /// Ends the caller's own life, as [`EndCause`](tenure_core::EndCause)-less
+    /// `Left`: releases everything this incarnation holds and only that, and
+    /// its candidacies. Nothing happens if it is not a member.
+    ///
+    /// Suite: `members`.
+    async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()>;
+
+    /// Stands for elections and wins those that are free, each bid on its own.
+    ///
+    /// If the caller is not a live member, or is condemned, the answer is
+    /// `Ended` and nothing changes. Otherwise, for each bid in order:
+    ///
+    /// 1. If this incarnation was the last to win the election, the nonce tells
+    ///    what the bid is. The nonce it won with: a repeated request, `Won` with
+    ///    the same term if it still holds it (rule E2), else `Held`. An older
+    ///    nonce: a late copy, `Held`. Neither touches the candidacy.
+    /// 2. The candidacy is recorded, or its priority changed; its beginning is
+    ///    kept if it stood already.
+    /// 3. A holder other than the caller that is not live, or is proven dead, is
+    ///    ended (rule M2).
+    /// 4. If the election is not paused, the priority may lead, and it is either
+    ///    vacant and not reserved for another who lives, or held by the caller
+    ///    itself under an older nonce: the number rises and the caller holds it,
+    ///    `Won`. A reservation is used up; an older term of the caller's own is
+    ///    journalled as `Abandoned` first.
+    /// 5. Else `Held` with the view, `ahead` filled in.
+    ///
+    /// A `Won` counts as a heartbeat with the claim's ttl in the same step, also
+    /// when it repeats an earlier one: trust is counted from this request.
+    ///
+    /// Suite: `claim`, `contention`, `faults`.
+    async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims>;
+
+    /// Ends the caller's candidacies in the elections named, and the terms
+    /// named if they are held by exactly this incarnation under exactly this
+    /// number (rule E1). Anything else is left alone without a word: a repeated
+    /// or late release changes nothing.
+    ///
+    /// Suite: `release`.
+    async fn release(&self, ns: &Namespace, release: &Release) -> Result<()>;
+
+    /// An operator's request, from somebody who need not be a member.
+    ///
+    /// `StepDown` with a number other than the present term's is `Superseded`;
+    /// of a vacant election `Vacant`; a successor that is not a live candidate
+    /// that may lead is `NoSuchCandidate`. A newer request replaces an older
+    /// one. It ends with its term. It raises the holder's attention.
+    ///
+    /// Suite: `amend`.
+    async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended>;
+
+    /// A consistent snapshot with its journal position. A holder or member that
+    /// is not live is not shown (rule N3: observers see vacancy); looking never
+    /// writes. A condemned holder is shown until its ttl has run out.
+    ///
+    /// Suite: `read`.
+    async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot>;
+
+    /// Follows the journal, or bare hints.
+    ///
+    /// Suite: `follow`.
+    async fn follow(&self, ns: &Namespace, from: From) -> Result<Box<dyn Following>>;
+
+    /// What this store can and cannot do.
+    ///
+    /// Suite: `capabilities`.
+    fn capabilities(&self) -> Capabilities;
+}
+
+/// A store that is shared.
+pub type SharedStore = Arc<dyn Store>;
+
+/// Where to follow from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// Only hints, from now on.
+    Hints,
+    /// Every journal entry after this one. Stores without a journal give hints.
+    After(Seq),
+}
+
+/// A journal or a stream of hints that is being followed.
+#[async_trait]
+pub trait Following: Send + fmt::Debug {
+    /// Waits for what comes next. Cancel-safe: nothing is lost when the future
+    /// is dropped. After an error the same call may be made again; it goes on
+    /// where it was, and what happened meanwhile is delivered.
+    async fn next(&mut self) -> Result<Followed>;
+}
+
+/// Something followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Followed {
+    /// Journal entries, in order, none skipped since the last.
+    Entries(Vec<Entry>),
+    /// A hint. [`Hint::Anything`] comes first, and after every reconnect (H13).
+    Hint(Hint),
+    /// Entries up to and including this position are no longer kept: take a
+    /// snapshot and go on from there.
+    Trimmed(Seq),
+}
+
+/// Carries a machine's request to a store.
+pub async fn perform(
+    store: &dyn Store,
+    ns: &Namespace,
+    request: &Request,
+) -> Result<Reply> {
+    Ok(match request {
+        Request::Join(join) => Reply::Join(store.join(ns, join).await?),
+        Request::Heartbeat(beat) => Reply::Heartbeat(store.heartbeat(ns, beat).await?),
+        Request::Leave(member) => {
+            store.leave(ns, member).await?;
+            Reply::Leave
+        }
+        Request::Claim(claim) => Reply::Claim(store.claim(ns, claim).await?),
+        Request::Release(release) => {
+            store.release(ns, release).await?;
+            Reply::Release
+        }
+        Request::Read(query) => Reply::Read(store.read(ns, query).await?),
+    })
+}
+
+/// A result, as the machine takes it.
+pub fn to_machine(result: Result<Reply>) -> std::result::Result<Reply, Failed> {
+    result.map_err(|error| Failed::from(&error))
+}
