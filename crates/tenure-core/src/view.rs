@@ -24,7 +24,8 @@ pub struct ElectionView {
     /// For whom the vacancy is kept, and how much longer.
     pub reserved: Option<Reservation>,
     /// How many live candidates that may lead come before the one who asked:
-    /// higher priority first, then longer waiting. 0 if nobody in particular
+    /// higher priority first, then longer waiting. The holder waits for nothing
+    /// and is not counted, nor is a condemned member. 0 if nobody in particular
     /// asked, or if the one who asked is not a candidate.
     pub ahead: u32,
     /// The live candidates in order of preference; filled only if the query

@@ -69,8 +69,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     ///   it is ended ([`EndCause::Superseded`](tenure_core::EndCause)); else the
     ///   answer is `Taken` and nothing changes.
     /// - An incarnation that was ended never comes back by a repeated join
-    ///   where the store can still tell; it need not be able to for ever, since
-    ///   a member that does not beat is gone after its ttl.
+    ///   where the store can still tell, nor does one that is condemned: the
+    ///   answer is `Taken` by that same incarnation, and the caller makes a new
+    ///   one. The store need not be able to tell for ever, since a member that
+    ///   does not beat is gone after its ttl.
     ///
     /// Suite: `members`.
     async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined>;
@@ -122,7 +124,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Ends the caller's candidacies in the elections named, and the terms
     /// named if they are held by exactly this incarnation under exactly this
     /// number (rule E1). Anything else is left alone without a word: a repeated
-    /// or late release changes nothing.
+    /// or late release changes nothing. An item that names a term not held so is
+    /// such a late one; it does not end a candidacy begun since.
     ///
     /// Suite: `release`.
     async fn release(&self, ns: &Namespace, release: &Release) -> Result<()>;
