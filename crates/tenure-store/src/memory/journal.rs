@@ -1,0 +1,96 @@
+//! The journal of one namespace: ordered, gap-free, and bounded.
+
+use std::collections::VecDeque;
+
+use tenure_core::{Entry, Happening, Seq, Timestamp};
+
+/// How many entries are kept unless something else is asked for.
+pub(super) const DEFAULT_BOUND: usize = 10_000;
+
+/// The newest entries, each one place after the one before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Journal {
+    entries: VecDeque<Entry>,
+    last: Seq,
+    bound: usize,
+}
+
+impl Journal {
+    pub(super) fn bounded(bound: usize) -> Self {
+        Self { entries: VecDeque::new(), last: Seq::START, bound }
+    }
+
+    /// Writes one line, and drops the oldest if there are too many (H27).
+    pub(super) fn write(&mut self, at: Timestamp, what: Happening) {
+        self.last = self.last.next();
+        self.entries.push_back(Entry { seq: self.last, at, what });
+        while self.entries.len() > self.bound {
+            self.entries.pop_front();
+        }
+    }
+
+    /// The place of the newest entry ever written.
+    pub(super) fn last(&self) -> Seq {
+        self.last
+    }
+
+    /// The newest place that is no longer kept.
+    pub(super) fn trimmed(&self) -> Seq {
+        let kept = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
+        Seq::new(self.last.get().saturating_sub(kept))
+    }
+
+    /// Everything kept, oldest first.
+    pub(super) fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    /// Every entry after `position`, or how far the journal was trimmed if some
+    /// of them are gone.
+    pub(super) fn after(&self, position: Seq) -> Result<Vec<Entry>, Seq> {
+        if position < self.trimmed() {
+            return Err(self.trimmed());
+        }
+        let skip = position.get() - self.trimmed().get();
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        Ok(self.entries.iter().skip(skip).cloned().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_core::{Incarnation, MemberId, MemberRef};
+
+    fn written(bound: usize, count: u128) -> Journal {
+        let mut journal = Journal::bounded(bound);
+        for life in 1..=count {
+            let id = MemberId::new("a").unwrap();
+            let member = MemberRef::new(id, Incarnation::from_u128(life));
+            journal.write(Timestamp::default(), Happening::Left { member });
+        }
+        journal
+    }
+
+    fn places(entries: &[Entry]) -> Vec<u64> {
+        entries.iter().map(|e| e.seq.get()).collect()
+    }
+
+    #[test]
+    fn entries_after_a_position_are_all_that_follow_it() {
+        let journal = written(10, 4);
+        assert_eq!(places(&journal.after(Seq::START).unwrap()), [1, 2, 3, 4]);
+        assert_eq!(places(&journal.after(Seq::new(3)).unwrap()), [4]);
+        assert_eq!(places(&journal.after(Seq::new(4)).unwrap()), [0u64; 0]);
+        assert_eq!(places(&journal.after(Seq::new(9)).unwrap()), [0u64; 0]);
+    }
+
+    /// H27.
+    #[test]
+    fn the_oldest_entries_go_and_who_missed_them_is_told() {
+        let journal = written(3, 10);
+        assert_eq!(journal.last(), Seq::new(10));
+        assert_eq!(journal.after(Seq::new(6)), Err(Seq::new(7)));
+        assert_eq!(places(&journal.after(Seq::new(7)).unwrap()), [8, 9, 10]);
+    }
+}

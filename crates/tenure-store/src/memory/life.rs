@@ -1,0 +1,126 @@
+//! The verbs of a member's life: join, heartbeat, leave.
+
+use std::time::Duration;
+
+use tenure_core::{
+    Beat, EndCause, Happening, Heartbeat, Join, Joined, MemberRef, Mono, ReleaseCause, Timestamp,
+};
+
+use super::state::{Member, MemoryState};
+
+impl MemoryState {
+    /// Makes a member; see [`Store::join`](crate::Store::join).
+    pub fn join(&mut self, now: Mono, wall: Timestamp, join: &Join) -> Joined {
+        if self.acting(now, &join.member).is_some() {
+            return self.join_again(now, join);
+        }
+        if let Some(taken) = self.taken(now, join) {
+            return taken;
+        }
+        self.make_room(now, wall, &join.member);
+        self.collect(now, wall);
+        self.admit(now, wall, join)
+    }
+
+    /// A repeated request: as if it were the first, except that it is not news.
+    fn join_again(&mut self, now: Mono, join: &Join) -> Joined {
+        if let Some(member) = self.members.get_mut(&join.member.id) {
+            member.beaten = now;
+            member.ttl = join.ttl;
+            member.profile = join.profile.clone();
+        }
+        self.joined(join)
+    }
+
+    /// Why a newcomer has to wait, or has to come back as somebody else.
+    fn taken(&self, now: Mono, join: &Join) -> Option<Joined> {
+        if self.is_over(&join.member) {
+            let remaining =
+                self.recorded(&join.member).map_or(Duration::ZERO, |m| m.remaining(now));
+            return Some(Joined::Taken { by: join.member.incarnation, remaining });
+        }
+        let other = self.live(now, &join.member.id)?;
+        let may_end = join.supersede && self.holds(&other.member) == 0;
+        let (by, remaining) = (other.member.incarnation, other.remaining(now));
+        (!may_end).then_some(Joined::Taken { by, remaining })
+    }
+
+    /// Whether this life has ended already, as far as can still be told: it is
+    /// recorded but does not act any more, or the journal saw it go (rule M1).
+    fn is_over(&self, member: &MemberRef) -> bool {
+        self.recorded(member).is_some()
+            || self.journal.entries().rev().any(|entry| match &entry.what {
+                Happening::Left { member: gone } | Happening::Ended { member: gone, .. } => {
+                    gone == member
+                }
+                _ => false,
+            })
+    }
+
+    /// Ends the older life of an id that a newcomer may replace.
+    fn make_room(&mut self, now: Mono, wall: Timestamp, newcomer: &MemberRef) {
+        if let Some(older) = self.members.get(&newcomer.id) {
+            let cause = if older.is_live(now) { EndCause::Superseded } else { older.fate() };
+            let older = older.member.clone();
+            self.end(now, wall, &older, cause, Duration::ZERO);
+        }
+    }
+
+    /// Ends the dead who hold nothing. Only a join adds members, so sweeping
+    /// here keeps them from growing without bound (H27). Those who hold terms
+    /// stay until somebody wants the terms (rule M2).
+    fn collect(&mut self, now: Mono, wall: Timestamp) {
+        let holdings = self.holdings();
+        let dead = self.members.values().filter(|m| !m.is_live(now));
+        let idle = dead.filter(|m| !holdings.contains_key(&m.member));
+        let idle: Vec<_> = idle.map(|m| (m.member.clone(), m.fate())).collect();
+        for (member, cause) in idle {
+            self.end(now, wall, &member, cause, Duration::ZERO);
+        }
+    }
+
+    fn admit(&mut self, now: Mono, wall: Timestamp, join: &Join) -> Joined {
+        let member = Member {
+            member: join.member.clone(),
+            profile: join.profile.clone(),
+            ttl: join.ttl,
+            beaten: now,
+            joined_at: wall,
+            attention: 0,
+            condemned: false,
+        };
+        self.members.insert(join.member.id.clone(), member);
+        let (member, profile) = (join.member.clone(), join.profile.clone());
+        self.journal.write(wall, Happening::Joined { member, profile });
+        self.joined(join)
+    }
+
+    fn joined(&self, join: &Join) -> Joined {
+        let attention = self.members.get(&join.member.id).map_or(0, |m| m.attention);
+        Joined::In { attention, seq: self.seq() }
+    }
+
+    /// Renews a live member; see [`Store::heartbeat`](crate::Store::heartbeat).
+    pub fn heartbeat(&mut self, now: Mono, beat: &Heartbeat) -> Beat {
+        // M1: whoever is not live now stays as dead as it is.
+        let Some(member) = self.acting(now, &beat.member) else {
+            return Beat::Ended { superseded: self.superseded(&beat.member) };
+        };
+        member.beaten = now;
+        member.ttl = beat.ttl;
+        let attention = member.attention;
+        let holds = Some(self.holds(&beat.member));
+        Beat::Alive { attention, holds, seq: self.seq(), terms: Vec::new() }
+    }
+
+    /// Ends the caller's own life; see [`Store::leave`](crate::Store::leave).
+    ///
+    /// One whose ttl has run out may still leave, as long as nobody ended it:
+    /// that only frees what nobody has taken yet.
+    pub fn leave(&mut self, now: Mono, wall: Timestamp, member: &MemberRef) {
+        if self.recorded(member).is_some() {
+            self.journal.write(wall, Happening::Left { member: member.clone() });
+            self.remove(now, wall, member, ReleaseCause::Left, Duration::ZERO);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The memory store: the contract's reference, written to be read.
+//!
+//! [`MemoryState`] is the specification: one namespace, every verb a short
+//! function of the time and the request. [`MemoryStore`] only adds a lock, a
+//! clock and a bell for those who follow.
+
+mod amend;
+mod claim;
+mod follow;
+mod journal;
+mod life;
+mod read;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use tenure_core::{
+    Amend, Amended, Beat, Claim, Claims, Heartbeat, Join, Joined, MemberRef, Mono, Namespace,
+    Query, Release, Snapshot, Timestamp,
+};
+use tokio::sync::Notify;
+
+pub use state::MemoryState;
+
+use crate::{
+    BootClock, Capabilities, Clock, Error, ErrorKind, Following, From, Result, SharedStore, Store,
+};
+
+/// A store in the memory of this process, for tests, examples, and programs
+/// that elect among their own tasks. It is gone when the process is.
+///
+/// Its clones share what they hold.
+///
+/// ```
+/// # use tenure_core::*;
+/// # use tenure_store::{MemoryStore, Store};
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+/// # runtime.block_on(async {
+/// let store = MemoryStore::new();
+/// let ns = Namespace::default();
+/// let name = ElectionName::new("nightly-report").unwrap();
+/// let seen = store.read(&ns, &Query::elections([name])).await.unwrap();
+/// assert_eq!(seen.elections[0].number, TermNumber::NONE);
+/// # });
+/// ```
+#[derive(Clone, Debug)]
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    namespaces: Mutex<HashMap<Namespace, MemoryState>>,
+    clock: Arc<dyn Clock>,
+    /// Rung after every change, for those who follow.
+    bell: Notify,
+    journal_bound: usize,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryStore {
+    /// An empty store on the machine's own clock.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_clock(Arc::new(BootClock))
+    }
+
+    /// An empty store on this clock.
+    #[must_use]
+    pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
+        Self::keeping(clock, journal::DEFAULT_BOUND)
+    }
+
+    /// An empty store on this clock whose journals keep `bound` entries each.
+    #[must_use]
+    pub fn keeping(clock: Arc<dyn Clock>, bound: usize) -> Self {
+        let (namespaces, bell) = (Mutex::default(), Notify::new());
+        Self { shared: Arc::new(Shared { namespaces, clock, bell, journal_bound: bound }) }
+    }
+
+    /// This store, as most functions take one.
+    #[must_use]
+    pub fn shared(self) -> SharedStore {
+        Arc::new(self)
+    }
+
+    /// Does something to a namespace at one moment, and rings the bell if the
+    /// journal grew.
+    fn write<T>(
+        &self,
+        ns: &Namespace,
+        verb: impl FnOnce(&mut MemoryState, Mono, Timestamp) -> T,
+    ) -> T {
+        let mut namespaces = self.shared.lock();
+        let fresh = || MemoryState::keeping(self.shared.journal_bound);
+        let state = namespaces.entry(ns.clone()).or_insert_with(fresh);
+        let before = state.seq();
+        // The clock is read under the lock: a verb that waited for it must not
+        // act on a time that has passed.
+        let answer = verb(state, self.shared.clock.now(), self.shared.clock.wall());
+        let changed = state.seq() != before;
+        drop(namespaces);
+        if changed {
+            self.shared.bell.notify_waiters();
+        }
+        answer
+    }
+
+    fn within_batch(&self, what: &str, count: usize) -> Result<()> {
+        let limit = self.capabilities().batch;
+        if count <= limit {
+            return Ok(());
+        }
+        let message = format!("{count} {what} in one request are more than the limit of {limit}");
+        Err(Error::new(ErrorKind::Invalid, message).remedy("split the request"))
+    }
+}
+
+impl Shared {
+    /// Looks at a namespace; `None` if nothing ever happened in it.
+    fn look<T>(&self, ns: &Namespace, look: impl FnOnce(&MemoryState) -> T) -> Option<T> {
+        self.lock().get(ns).map(look)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Namespace, MemoryState>> {
+        // No verb panics half way; a poisoned lock holds a whole state.
+        self.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined> {
+        Ok(self.write(ns, |state, now, wall| state.join(now, wall, join)))
+    }
+
+    async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
+        Ok(self.write(ns, |state, now, _| state.heartbeat(now, beat)))
+    }
+
+    async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
+        self.write(ns, |state, now, wall| state.leave(now, wall, member));
+        Ok(())
+    }
+
+    async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
+        self.within_batch("bids", claim.bids.len())?;
+        Ok(self.write(ns, |state, now, wall| state.claim(now, wall, claim)))
+    }
+
+    async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
+        self.within_batch("releases", release.items.len())?;
+        self.write(ns, |state, now, wall| state.release(now, wall, release));
+        Ok(())
+    }
+
+    async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
+        Ok(self.write(ns, |state, now, wall| state.amend(now, wall, amend)))
+    }
+
+    async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
+        let clock = &self.shared.clock;
+        let seen = self.shared.look(ns, |state| state.read(clock.now(), query));
+        Ok(seen.unwrap_or_else(|| MemoryState::new().read(clock.now(), query)))
+    }
+
+    async fn follow(&self, ns: &Namespace, from: From) -> Result<Box<dyn Following>> {
+        Ok(Box::new(follow::Follower::new(Arc::clone(&self.shared), ns.clone(), from)))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::judging("memory")
+    }
+}

@@ -1,0 +1,304 @@
+//! What one namespace remembers, and the questions asked of it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use tenure_core::{
+    ElectionName, EndCause, Entry, Happening, Incarnation, MemberId, MemberRef, Mono, Nonce, Pause,
+    Priority, Profile, ReleaseCause, Seq, StepDown, TermNumber, Timestamp,
+};
+
+use super::journal::{DEFAULT_BOUND, Journal};
+
+/// One namespace in memory, without a clock, a lock or a task: every verb takes
+/// the time and happens at once. [`MemoryStore`](crate::MemoryStore) puts it
+/// behind the [`Store`](crate::Store) contract; a simulator steps it directly.
+///
+/// ```
+/// use std::time::Duration;
+/// use tenure_core::*;
+/// use tenure_store::MemoryState;
+///
+/// let mut state = MemoryState::new();
+/// let (now, wall) = (Mono::from_millis(5), Timestamp::default());
+/// let member = MemberRef::new(MemberId::new("web-1").unwrap(), Incarnation::from_u128(1));
+/// let (ttl, profile) = (Duration::from_secs(10), Profile::default());
+/// let join = Join { member: member.clone(), ttl, profile, supersede: true };
+/// assert!(matches!(state.join(now, wall, &join), Joined::In { .. }));
+///
+/// let beat = Heartbeat { member, ttl, held: vec![] };
+/// assert!(matches!(state.heartbeat(now + ttl / 2, &beat), Beat::Alive { .. }));
+/// assert!(matches!(state.heartbeat(now + ttl * 2, &beat), Beat::Ended { .. }));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryState {
+    pub(super) members: BTreeMap<MemberId, Member>,
+    pub(super) elections: BTreeMap<ElectionName, Election>,
+    pub(super) journal: Journal,
+}
+
+/// A member: one life under an id, with one heartbeat for all it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Member {
+    pub(super) member: MemberRef,
+    pub(super) profile: Profile,
+    pub(super) ttl: Duration,
+    /// The last heartbeat, join or win.
+    pub(super) beaten: Mono,
+    pub(super) joined_at: Timestamp,
+    pub(super) attention: u64,
+    /// Evicted, but what it holds stays its own until its ttl has run out.
+    pub(super) condemned: bool,
+}
+
+/// An election. It is kept for as long as it has a number, so that numbers
+/// never go back (H5).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Election {
+    pub(super) number: TermNumber,
+    /// Who won last and by which attempt, whether or not the term still stands.
+    pub(super) won: Option<(Incarnation, Nonce)>,
+    pub(super) holder: Option<Held>,
+    pub(super) step_down: Option<StepDown>,
+    pub(super) paused: Option<Pause>,
+    pub(super) reserved: Option<Reserved>,
+    pub(super) candidates: BTreeMap<MemberId, Candidacy>,
+}
+
+/// Who holds an election, under its present number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    pub(super) member: MemberRef,
+    pub(super) elected_at: Timestamp,
+}
+
+/// A vacancy that is kept for one candidate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reserved {
+    pub(super) member: MemberId,
+    pub(super) until: Mono,
+}
+
+/// One member's standing in one election.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Candidacy {
+    pub(super) incarnation: Incarnation,
+    pub(super) priority: Priority,
+    pub(super) since: Mono,
+}
+
+impl Default for MemoryState {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryState {
+    /// An empty namespace, whose journal keeps 10,000 entries.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::keeping(DEFAULT_BOUND)
+    }
+
+    /// An empty namespace, whose journal keeps `bound` entries.
+    #[must_use]
+    pub fn keeping(bound: usize) -> Self {
+        let journal = Journal::bounded(bound);
+        Self { members: BTreeMap::new(), elections: BTreeMap::new(), journal }
+    }
+
+    /// The place of the newest journal entry.
+    #[must_use]
+    pub fn seq(&self) -> Seq {
+        self.journal.last()
+    }
+
+    /// Every journal entry after `position`; an error with the newest place no
+    /// longer kept, if some of them are gone.
+    pub fn entries_after(&self, position: Seq) -> Result<Vec<Entry>, Seq> {
+        self.journal.after(position)
+    }
+
+    /// A member that others must reckon with, under any incarnation.
+    pub(super) fn live(&self, now: Mono, id: &MemberId) -> Option<&Member> {
+        self.members.get(id).filter(|m| m.is_live(now))
+    }
+
+    /// Exactly this life, if it may still act for itself: live, not condemned.
+    pub(super) fn acting(&mut self, now: Mono, member: &MemberRef) -> Option<&mut Member> {
+        let found = self.members.get_mut(&member.id)?;
+        (found.member == *member && found.is_live(now) && !found.condemned).then_some(found)
+    }
+
+    /// Exactly this life, live or not, as long as nobody ended it.
+    pub(super) fn recorded(&self, member: &MemberRef) -> Option<&Member> {
+        self.members.get(&member.id).filter(|m| m.member == *member)
+    }
+
+    /// Whether another life goes by this one's id.
+    pub(super) fn superseded(&self, member: &MemberRef) -> bool {
+        self.members.get(&member.id).is_some_and(|m| m.member != *member)
+    }
+
+    /// How many terms this life holds.
+    pub(super) fn holds(&self, member: &MemberRef) -> u32 {
+        let held = self.elections.values().filter(|e| e.is_held_by(member)).count();
+        u32::try_from(held).unwrap_or(u32::MAX)
+    }
+
+    /// How many terms each holder holds, in one pass.
+    pub(super) fn holdings(&self) -> HashMap<&MemberRef, u32> {
+        let mut holdings = HashMap::new();
+        for holder in self.elections.values().filter_map(|e| e.holder.as_ref()) {
+            *holdings.entry(&holder.member).or_insert(0) += 1;
+        }
+        holdings
+    }
+
+    /// Those who could lead if the election were vacant, the preferred first:
+    /// live, not condemned, of a priority that may lead; by priority, then by
+    /// how long they have waited. The holder waits for nothing.
+    pub(super) fn ranked(&self, now: Mono, election: &Election) -> Vec<MemberId> {
+        let mut ranked: Vec<_> = election
+            .candidates
+            .iter()
+            .filter(|(id, c)| c.priority.may_lead() && self.stands(now, id, c))
+            .filter(|(id, _)| election.holder.as_ref().is_none_or(|h| h.member.id != **id))
+            .collect();
+        ranked.sort_by_key(|(id, c)| (std::cmp::Reverse(c.priority), c.since, (*id).clone()));
+        ranked.into_iter().map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Whether a candidacy belongs to a member that lives and may act.
+    pub(super) fn stands(&self, now: Mono, id: &MemberId, candidacy: &Candidacy) -> bool {
+        self.live(now, id)
+            .is_some_and(|m| m.member.incarnation == candidacy.incarnation && !m.condemned)
+    }
+
+    /// The heir for whom a vacancy is still kept: the time has not run out, and
+    /// the heir lives.
+    pub(super) fn reservation<'a>(
+        &self,
+        now: Mono,
+        election: &'a Election,
+    ) -> Option<&'a Reserved> {
+        let kept = election.reserved.as_ref()?;
+        (now < kept.until && self.live(now, &kept.member).is_some()).then_some(kept)
+    }
+
+    /// Ends a member (rule M2): removes it, its candidacies and what it held, in
+    /// one step, so that no heartbeat in flight can find it alive.
+    pub(super) fn end(
+        &mut self,
+        now: Mono,
+        wall: Timestamp,
+        member: &MemberRef,
+        cause: EndCause,
+        grace: Duration,
+    ) {
+        self.journal.write(wall, Happening::Ended { member: member.clone(), cause });
+        self.remove(now, wall, member, ReleaseCause::Ended(cause), grace);
+    }
+
+    /// Removes a member with all that is its own.
+    pub(super) fn remove(
+        &mut self,
+        now: Mono,
+        wall: Timestamp,
+        member: &MemberRef,
+        cause: ReleaseCause,
+        grace: Duration,
+    ) {
+        self.members.remove(&member.id);
+        for election in self.elections.values_mut() {
+            election.withdraw(member);
+        }
+        let held = self.elections.iter().filter(|(_, e)| e.is_held_by(member));
+        let held: Vec<_> = held.map(|(name, _)| name.clone()).collect();
+        for name in held {
+            self.vacate(now, wall, &name, cause, None, grace);
+        }
+        self.forget_unused();
+    }
+
+    /// Makes an election vacant and keeps the vacancy for its heir.
+    pub(super) fn vacate(
+        &mut self,
+        now: Mono,
+        wall: Timestamp,
+        name: &ElectionName,
+        cause: ReleaseCause,
+        successor: Option<&(MemberId, Duration)>,
+        grace: Duration,
+    ) {
+        let Some(election) = self.elections.get(name) else { return };
+        let Some(holder) = election.holder.as_ref().map(|h| h.member.clone()) else { return };
+        // Ranked while the holder is still there, so that it is not its own heir.
+        let heir = self.heir(now, election, successor, grace);
+        let Some(election) = self.elections.get_mut(name) else { return };
+        election.holder = None;
+        election.step_down = None;
+        election.reserved = heir.clone();
+        let number = election.number;
+        let heir = heir.map(|h| h.member);
+        if let Some(heir) = heir.as_ref().and_then(|id| self.members.get_mut(id)) {
+            heir.attention += 1;
+        }
+        let election = name.clone();
+        let what = Happening::Released { election, number, member: holder, cause, heir };
+        self.journal.write(wall, what);
+    }
+
+    /// For whom a vacancy is to be kept: the successor named if it is there to
+    /// take over, or else whoever is preferred. No grace keeps it for nobody.
+    fn heir(
+        &self,
+        now: Mono,
+        election: &Election,
+        successor: Option<&(MemberId, Duration)>,
+        grace: Duration,
+    ) -> Option<Reserved> {
+        let ranked = self.ranked(now, election);
+        let named = successor.filter(|(id, _)| ranked.contains(id)).cloned();
+        let (member, grace) = named.or_else(|| Some((ranked.first()?.clone(), grace)))?;
+        (!grace.is_zero()).then(|| Reserved { member, until: now + grace })
+    }
+
+    /// Drops elections that nobody ever won, stands for or has paused (H27).
+    pub(super) fn forget_unused(&mut self) {
+        self.elections.retain(|_, e| *e != Election::default());
+    }
+}
+
+impl Member {
+    /// Less than the ttl it wrote itself has passed (rule M3).
+    pub(super) fn is_live(&self, now: Mono) -> bool {
+        !self.remaining(now).is_zero()
+    }
+
+    /// What is left of that ttl.
+    pub(super) fn remaining(&self, now: Mono) -> Duration {
+        (self.beaten + self.ttl).since(now)
+    }
+
+    /// Why it is ended once its ttl has run out.
+    pub(super) fn fate(&self) -> EndCause {
+        if self.condemned { EndCause::Evicted } else { EndCause::Expired }
+    }
+}
+
+impl Election {
+    /// Whether exactly this life holds it (rule E1).
+    pub(super) fn is_held_by(&self, member: &MemberRef) -> bool {
+        self.holder.as_ref().is_some_and(|h| h.member == *member)
+    }
+
+    /// Ends exactly this life's candidacy, and what was kept for it.
+    pub(super) fn withdraw(&mut self, member: &MemberRef) {
+        let stands = self.candidates.get(&member.id);
+        if stands.is_some_and(|c| c.incarnation == member.incarnation) {
+            self.candidates.remove(&member.id);
+            self.reserved.take_if(|r| r.member == member.id);
+        }
+    }
+}
