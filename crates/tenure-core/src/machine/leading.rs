@@ -1,0 +1,192 @@
+//! Leading: winning a term, trusting it, being asked to stop, losing it.
+
+use super::debts::Debt;
+use super::standing::{Reign, Stage};
+use super::{Event, LostReason, Machine, StopReason};
+use crate::{ElectionName, MemberId, Mono, ReleaseCause, StepDown, Term, TermNumber};
+
+impl Machine {
+    /// The store gave us a term by a bid sent at `started`.
+    pub(super) fn won(&mut self, now: Mono, started: Mono, term: Term, standing: bool) {
+        let until = self.trusted_from(started);
+        let election = term.election.clone();
+        if !standing {
+            // Withdrawn meanwhile.
+            return self.owe_unknown(&election, term.number);
+        }
+        if now >= until {
+            // B5: the answer came after the grant was over. Nobody was told
+            // that we lead; give it back and stand again.
+            self.owe_unknown(&election, term.number);
+            self.standings.change(&election, |c| {
+                c.open_nonce = None;
+                c.stage = Stage::Waiting { bid_at: Mono::MAX };
+            });
+            return;
+        }
+        let own_trust = (!self.traits.shared_heartbeat).then_some(until);
+        let reign = Reign { number: term.number, since: started, own_trust };
+        self.standings.change(&election, |c| {
+            c.open_nonce = None;
+            c.stage = Stage::Leading(reign);
+        });
+        self.grant(now, started, true);
+        let trusted_until = own_trust.or(self.trust_end()).unwrap_or(until);
+        self.emit(Event::Elected { term, trusted_until });
+    }
+
+    /// Gives up whatever is no longer trusted at `now`, without any I/O (T3).
+    pub(super) fn expire(&mut self, now: Mono) {
+        if self.trust_end().is_some_and(|end| now >= end) {
+            let held: alloc::vec::Vec<_> =
+                self.standings.reigns().map(|(e, _)| e.clone()).collect();
+            for election in held {
+                self.distrust(now, &election);
+            }
+        }
+        while let Some(election) = self.standings.end_due(now) {
+            let reign = self.standings.get(&election).and_then(|c| c.stage.reign());
+            if reign.and_then(|r| r.own_trust).is_some_and(|end| now >= end) {
+                self.distrust(now, &election);
+            } else {
+                self.drained_too_slowly(now, &election);
+            }
+        }
+    }
+
+    fn distrust(&mut self, now: Mono, election: &ElectionName) {
+        let not_before = now + self.settings.margin();
+        self.give_up(election, LostReason::TrustEnded, ReleaseCause::Abandoned, None, not_before);
+    }
+
+    /// It was told to stop and did not in time. It is told that the term is
+    /// lost, and gets the margin that the end of trust would have given it.
+    fn drained_too_slowly(&mut self, now: Mono, election: &ElectionName) {
+        let not_before = now + self.settings.margin();
+        let (cause, to) = self.stopping_for(election);
+        if cause == ReleaseCause::SteppedDown {
+            self.cool_down(now, election);
+        }
+        self.give_up(election, LostReason::DrainTimeout, cause, to, not_before);
+    }
+
+    pub(super) fn resign(
+        &mut self,
+        now: Mono,
+        election: &ElectionName,
+        number: TermNumber,
+        to: Option<MemberId>,
+    ) {
+        let reign = self.standings.get(election).and_then(|c| c.stage.reign());
+        if reign.is_none_or(|reign| reign.number != number) {
+            return self.work_stopped(election, number);
+        }
+        let (cause, asked_to) = self.stopping_for(election);
+        let reason = match cause {
+            ReleaseCause::SteppedDown => LostReason::SteppedDown,
+            _ => LostReason::Resigned,
+        };
+        if cause == ReleaseCause::SteppedDown {
+            self.cool_down(now, election);
+        }
+        self.give_up(election, reason, cause, to.or(asked_to), Mono::ZERO);
+    }
+
+    /// Why the term is being given up, and for whom.
+    fn stopping_for(&self, election: &ElectionName) -> (ReleaseCause, Option<MemberId>) {
+        match self.standings.get(election).map(|c| &c.stage) {
+            Some(Stage::Stopping { reason: StopReason::Asked { to, .. }, .. }) => {
+                (ReleaseCause::SteppedDown, to.clone())
+            }
+            _ => (ReleaseCause::Resigned, None),
+        }
+    }
+
+    fn cool_down(&mut self, now: Mono, election: &ElectionName) {
+        self.cooldowns.insert(election.clone(), now + self.settings.cooldown());
+    }
+
+    /// Ends a reign: the application hears of it first, then the store is owed
+    /// the term.
+    fn give_up(
+        &mut self,
+        election: &ElectionName,
+        reason: LostReason,
+        cause: ReleaseCause,
+        to: Option<MemberId>,
+        not_before: Mono,
+    ) {
+        let reign = self.standings.get(election).and_then(|c| c.stage.reign());
+        let Some(Reign { number, .. }) = reign else { return };
+        self.lose(election, reason);
+        let successor = to.map(|id| (id, self.settings.handover_grace()));
+        self.owe(election, Debt { number: Some(number), cause, successor, not_before });
+    }
+
+    /// Ends a reign that there is nothing left to give back of.
+    pub(super) fn lose(&mut self, election: &ElectionName, reason: LostReason) {
+        let reign = self.standings.get(election).and_then(|c| c.stage.reign());
+        let Some(Reign { number, .. }) = reign else { return };
+        self.standings.remove(election);
+        self.emit(Event::Lost { election: election.clone(), number, reason });
+    }
+
+    /// H3: the store says the term is not ours: lost, now.
+    pub(super) fn superseded(&mut self, election: &ElectionName) {
+        self.lose(election, LostReason::Superseded);
+        self.owe_candidacy(election);
+    }
+
+    /// E4: tell the work to stop; keep renewing while it drains.
+    pub(super) fn stop(&mut self, now: Mono, election: &ElectionName, reason: StopReason) {
+        let Some(Stage::Leading(reign)) = self.standings.get(election).map(|c| c.stage.clone())
+        else {
+            return;
+        };
+        let drain_until = now + self.settings.drain();
+        let number = reign.number;
+        let stage = Stage::Stopping { reign, reason: reason.clone(), drain_until };
+        self.standings.change(election, |c| c.stage = stage);
+        let election = election.clone();
+        self.emit(Event::Stopping { election, number, reason, drain_until });
+    }
+
+    pub(super) fn stop_own(&mut self, now: Mono, election: &ElectionName, number: TermNumber) {
+        let reign = self.standings.get(election).and_then(|c| c.stage.reign());
+        if reign.is_some_and(|reign| reign.number == number) {
+            self.stop(now, election, StopReason::Shutdown);
+        }
+    }
+
+    /// E5: a request works only on the term it is meant for.
+    pub(super) fn asked_to_step_down(
+        &mut self,
+        now: Mono,
+        election: &ElectionName,
+        asked: &StepDown,
+    ) {
+        let reign = self.standings.get(election).and_then(|c| c.stage.reign());
+        if reign.is_none_or(|reign| reign.number != asked.number) {
+            return;
+        }
+        let (reason, by, to) = (asked.reason.clone(), asked.by.clone(), asked.to.clone());
+        self.stop(now, election, StopReason::Asked { reason, by, to });
+    }
+
+    pub(super) fn begin_shutdown(&mut self, now: Mono) {
+        if self.shutdown.is_some() {
+            return;
+        }
+        let patience = self.settings.drain() + self.settings.margin();
+        self.shutdown = Some(now + patience + self.settings.request_timeout() * 3);
+        let all: alloc::vec::Vec<_> = self.standings.iter().map(|(e, _)| e.clone()).collect();
+        for election in all {
+            if self.standings.get(&election).is_some_and(|c| c.stage.reign().is_some()) {
+                self.stop(now, &election, StopReason::Shutdown);
+            } else {
+                self.standings.remove(&election);
+                self.emit(Event::Withdrawn { election });
+            }
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Being a member: join, beat, be ended, leave.
+
+use core::time::Duration;
+
+use super::{Event, Flight, Machine, Slot};
+use crate::{
+    Beat, Failed, Heartbeat, Join, Joined, LostReason, MemberRef, Mono, Reply, Request,
+    TermOutcome, TermRef,
+};
+
+/// How often a leave is tried before the member is left to its ttl.
+const LEAVE_TRIES: u32 = 3;
+
+#[derive(Debug, Default)]
+pub(super) struct Membership {
+    state: State,
+    /// Whether to be a member even while standing for nothing.
+    wanted: bool,
+    /// Whether the next join may end an older life of the same id.
+    was_superseded: bool,
+    pub(super) join: Slot<MemberRef>,
+    pub(super) beat: Slot<BeatSent>,
+    pub(super) leave: Slot<()>,
+    leave_tries: u32,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Out,
+    Joining(MemberRef),
+    In(Life),
+    Gone,
+}
+
+/// One life in the store.
+#[derive(Debug)]
+pub(super) struct Life {
+    pub(super) member: MemberRef,
+    attention: u64,
+    next_beat: Mono,
+    /// When the newest confirmed grant was asked for; the member's one trust,
+    /// where one heartbeat renews everything.
+    granted: Option<Mono>,
+}
+
+/// What a heartbeat in flight was sent with.
+#[derive(Debug)]
+pub(super) struct BeatSent {
+    /// See [`Machine::activity`].
+    activity: u64,
+    /// Whether it wrote the short ttl of a holder.
+    short: bool,
+}
+
+impl Membership {
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self.state, State::Gone)
+    }
+
+    pub(super) fn want(&mut self) {
+        self.wanted = true;
+    }
+
+    pub(super) fn life(&self) -> Option<&Life> {
+        match &self.state {
+            State::In(life) => Some(life),
+            _ => None,
+        }
+    }
+
+    fn life_mut(&mut self) -> Option<&mut Life> {
+        match &mut self.state {
+            State::In(life) => Some(life),
+            _ => None,
+        }
+    }
+
+    pub(super) fn me(&self) -> Option<MemberRef> {
+        self.life().map(|life| life.member.clone())
+    }
+
+    /// Asks for a heartbeat as soon as may be.
+    pub(super) fn beat_by(&mut self, at: Mono) {
+        if let Some(life) = self.life_mut() {
+            life.next_beat = life.next_beat.min(at);
+        }
+    }
+}
+
+impl Machine {
+    /// When the member's one trust ends, if anything hangs on it.
+    pub(super) fn trust_end(&self) -> Option<Mono> {
+        if !self.traits.shared_heartbeat || self.standings.held() == 0 {
+            return None;
+        }
+        Some(self.trusted_from(self.membership.life()?.granted?))
+    }
+
+    /// Until when a grant asked for at `started` may be trusted (rule T1).
+    pub(super) fn trusted_from(&self, started: Mono) -> Mono {
+        started + self.settings.trust()
+    }
+
+    /// Records that the store confirmed the member's life by a request sent at
+    /// `started`, and tells the application where that reaches. `short` says
+    /// that the request wrote the short ttl of a holder: the next beat must
+    /// come soon, even if nothing is held any more.
+    pub(super) fn grant(&mut self, now: Mono, started: Mono, short: bool) {
+        let before = self.trust_end();
+        let pause = if short || self.holds_anything() {
+            self.settings.heartbeat()
+        } else {
+            self.settings.idle_heartbeat()
+        };
+        let Some(life) = self.membership.life_mut() else { return };
+        life.next_beat = started + pause;
+        if life.granted.is_some_and(|granted| granted >= started) {
+            return;
+        }
+        life.granted = Some(started);
+        if let (true, Some(before)) = (self.traits.shared_heartbeat, before) {
+            let until = self.trusted_from(started);
+            let margin_left = before.since(now);
+            self.emit(Event::Trusted { election: None, until, margin_left });
+        }
+    }
+
+    /// Whether the store holds, or may hold, a term for this member.
+    fn holds_anything(&self) -> bool {
+        self.standings.held() > 0 || self.debts.terms() > 0
+    }
+
+    pub(super) fn membership_wake(&self) -> Option<Mono> {
+        let membership = &self.membership;
+        let leave = membership.leave.wake(self.may_leave().then_some(Mono::ZERO));
+        match &membership.state {
+            State::Out if self.wants_to_join() => membership.join.wake(Some(Mono::ZERO)),
+            State::Joining(_) if self.shutdown.is_none() || membership.join.is_in_flight() => {
+                membership.join.wake(Some(Mono::ZERO))
+            }
+            State::Joining(_) => leave,
+            State::In(life) => {
+                let beat = membership.beat.wake(Some(life.next_beat));
+                leave.into_iter().chain(beat).min()
+            }
+            State::Out | State::Gone => None,
+        }
+    }
+
+    /// Whether it is time to leave: asked to, and nothing is led any more.
+    pub(super) fn may_leave(&self) -> bool {
+        self.shutdown.is_some() && self.standings.held() == 0 && !self.debts.must_wait()
+    }
+
+    fn wants_to_join(&self) -> bool {
+        self.shutdown.is_none() && (self.membership.wanted || !self.standings.is_empty())
+    }
+
+    pub(super) fn step_membership(&mut self, now: Mono) {
+        match &self.membership.state {
+            State::Out if self.wants_to_join() => {
+                let member = MemberRef::new(self.id.clone(), self.entropy.incarnation());
+                self.membership.state = State::Joining(member);
+                self.send_join(now);
+            }
+            State::Joining(_) => self.send_join(now),
+            State::In(life) if now >= life.next_beat => self.send_beat(now),
+            _ => {}
+        }
+    }
+
+    fn send_join(&mut self, now: Mono) {
+        let State::Joining(member) = &self.membership.state else { return };
+        if !self.membership.join.is_free(now) || self.shutdown.is_some() {
+            return;
+        }
+        let member = member.clone();
+        let join = Join {
+            member: member.clone(),
+            ttl: self.settings.idle_ttl(),
+            profile: self.profile.clone(),
+            supersede: !self.membership.was_superseded,
+        };
+        let flight = self.send(now, Request::Join(join), member);
+        self.membership.join.begin(flight);
+    }
+
+    pub(super) fn on_join(
+        &mut self,
+        now: Mono,
+        flight: Flight<MemberRef>,
+        result: Result<Reply, Failed>,
+    ) {
+        match result {
+            Ok(Reply::Join(Joined::In { attention, seq })) => {
+                self.membership.join.succeeded();
+                let member = flight.what;
+                let next_beat = flight.started + self.settings.idle_heartbeat();
+                let life = Life { member: member.clone(), attention, next_beat, granted: None };
+                self.membership.state = State::In(life);
+                self.seq = self.seq.max(seq);
+                self.emit(Event::Joined { member });
+            }
+            Ok(Reply::Join(Joined::Taken { by, remaining })) => {
+                self.membership.join.succeeded();
+                let retry_at = now + remaining.max(self.settings.retry_least());
+                self.membership.join.hold_until(retry_at);
+                self.emit(Event::IdTaken { by, retry_at });
+            }
+            // Unknown or failed: the same life asks again, which is harmless.
+            _ => self.back_off(now, |m| &mut m.membership.join, Duration::MAX),
+        }
+    }
+
+    fn send_beat(&mut self, now: Mono) {
+        let Some(member) = self.membership.me() else { return };
+        if !self.membership.beat.is_free(now) {
+            return;
+        }
+        let short = self.holds_anything();
+        let ttl = if short { self.settings.ttl() } else { self.settings.idle_ttl() };
+        let mut held = alloc::vec::Vec::new();
+        if !self.traits.shared_heartbeat {
+            let term = |(e, r): (&crate::ElectionName, super::standing::Reign)| TermRef {
+                election: e.clone(),
+                number: r.number,
+            };
+            held.extend(self.standings.reigns().map(term));
+        }
+        let sent = BeatSent { activity: self.activity, short };
+        let request = Request::Heartbeat(Heartbeat { member, ttl, held });
+        let flight = self.send(now, request, sent);
+        self.membership.beat.begin(flight);
+    }
+
+    pub(super) fn on_beat(
+        &mut self,
+        now: Mono,
+        flight: Flight<BeatSent>,
+        result: Result<Reply, Failed>,
+    ) {
+        match result {
+            Ok(Reply::Heartbeat(Beat::Alive { attention, holds, seq, terms })) => {
+                self.membership.beat.succeeded();
+                self.grant(now, flight.started, flight.what.short);
+                for beat in terms {
+                    self.on_term_beat(now, flight.started, &beat.term, beat.outcome);
+                }
+                self.compare(attention, holds, flight.what.activity);
+                if seq > self.seq {
+                    self.seq = seq;
+                    self.looks.at_waiting(&self.standings);
+                }
+            }
+            Ok(Reply::Heartbeat(Beat::Ended { superseded })) => self.life_over(now, superseded),
+            _ => {
+                // Retried within what is left of trust, so that a short outage
+                // costs nothing (rule F1).
+                let end = self.trust_end().into_iter().chain(self.standings.next_end()).min();
+                let most = end.map_or(Duration::MAX, |end| end.since(now) / 4);
+                self.back_off(now, |m| &mut m.membership.beat, most);
+            }
+        }
+    }
+
+    /// One term's answer, where each is renewed on its own.
+    fn on_term_beat(&mut self, now: Mono, started: Mono, term: &TermRef, outcome: TermOutcome) {
+        let reign = self.standings.get(&term.election).and_then(|c| c.stage.reign());
+        let Some(reign) = reign.filter(|reign| reign.number == term.number) else { return };
+        match outcome {
+            TermOutcome::Renewed { step_down } => {
+                let until = self.trusted_from(started);
+                if let Some(before) = reign.own_trust.filter(|before| *before < until) {
+                    self.standings.trust(&term.election, until);
+                    let margin_left = before.since(now);
+                    let election = Some(term.election.clone());
+                    self.emit(Event::Trusted { election, until, margin_left });
+                }
+                if let Some(asked) = step_down {
+                    self.asked_to_step_down(now, &term.election, &asked);
+                }
+            }
+            TermOutcome::Lost => self.superseded(&term.election),
+            // Tried again before long; trust was not extended.
+            TermOutcome::Unknown => {
+                let soon = now + self.settings.retry_least().max(self.settings.heartbeat() / 4);
+                self.membership.beat_by(soon);
+            }
+        }
+    }
+
+    /// Compares what the store says of this member with what it knows itself:
+    /// a step-down asked, a term it does not know of, one that is gone.
+    fn compare(&mut self, attention: u64, holds: Option<u32>, sent_at: u64) {
+        let known = self.standings.held() + self.debts.terms();
+        let quiet = sent_at == self.activity;
+        let differs = holds.is_some_and(|holds| usize::try_from(holds) != Ok(known));
+        let Some(life) = self.membership.life_mut() else { return };
+        if life.attention != attention || (quiet && differs) {
+            life.attention = attention;
+            self.looks.at_own_terms();
+            self.looks.at_waiting(&self.standings);
+        }
+    }
+
+    /// This life is over: everything held is lost, everything owed is moot, and
+    /// whoever still stands stands again in the next life.
+    pub(super) fn life_over(&mut self, now: Mono, superseded: bool) {
+        let Some(member) = self.membership.me() else { return };
+        let held: alloc::vec::Vec<_> = self.standings.reigns().map(|(e, _)| e.clone()).collect();
+        for election in held {
+            self.lose(&election, LostReason::Superseded);
+        }
+        self.debts.forgive_all();
+        self.bidding.slot.clear();
+        self.looks.forget();
+        self.membership.beat.clear();
+        self.membership.state = State::Out;
+        self.membership.was_superseded = superseded;
+        self.activity += 1;
+        let standing: alloc::vec::Vec<_> = self.standings.iter().map(|(e, _)| e.clone()).collect();
+        for election in standing {
+            let bid_at = self.earliest_bid(now, &election);
+            self.standings.change(&election, |c| {
+                c.open_nonce = None;
+                c.registered = false;
+                c.stage = super::standing::Stage::Waiting { bid_at };
+            });
+        }
+        if superseded {
+            self.membership.join.hold_until(now + self.settings.retry_most());
+        }
+        self.emit(Event::MemberEnded { member, superseded });
+    }
+
+    pub(super) fn step_shutdown(&mut self, now: Mono) {
+        let Some(give_up) = self.shutdown else { return };
+        if now >= give_up {
+            return self.gone(false);
+        }
+        if !self.may_leave() {
+            return;
+        }
+        match &self.membership.state {
+            State::Out => self.gone(true),
+            State::Joining(member) => {
+                if !self.membership.join.is_in_flight() {
+                    let member = member.clone();
+                    self.send_leave(now, member);
+                }
+            }
+            State::In(life) => {
+                let member = life.member.clone();
+                self.send_leave(now, member);
+            }
+            State::Gone => {}
+        }
+    }
+
+    fn send_leave(&mut self, now: Mono, member: MemberRef) {
+        if !self.membership.leave.is_free(now) {
+            return;
+        }
+        self.membership.leave_tries += 1;
+        let flight = self.send(now, Request::Leave(member), ());
+        self.membership.leave.begin(flight);
+    }
+
+    pub(super) fn on_leave(&mut self, now: Mono, confirmed: bool) {
+        if confirmed || self.membership.leave_tries >= LEAVE_TRIES {
+            return self.gone(confirmed);
+        }
+        self.back_off(now, |m| &mut m.membership.leave, Duration::MAX);
+    }
+
+    fn gone(&mut self, confirmed: bool) {
+        let held: alloc::vec::Vec<_> = self.standings.reigns().map(|(e, _)| e.clone()).collect();
+        for election in held {
+            self.lose(&election, LostReason::DrainTimeout);
+        }
+        self.membership.state = State::Gone;
+        self.emit(Event::Left { confirmed });
+    }
+}

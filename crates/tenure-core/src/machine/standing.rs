@@ -1,0 +1,193 @@
+//! Candidacies, and the indexes that keep ten thousand of them cheap: what is
+//! due when, and how many terms are held.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use super::StopReason;
+use crate::{ElectionName, Incarnation, Mono, Nonce, Priority, TermNumber};
+
+/// A member standing for one election, or leading it.
+#[derive(Clone, Debug)]
+pub(super) struct Candidacy {
+    pub(super) priority: Priority,
+    pub(super) stage: Stage,
+    /// Set while a bid's outcome is unknown: the next bid repeats it (rule E2).
+    pub(super) open_nonce: Option<Nonce>,
+    /// Whether the store may know of this candidacy.
+    pub(super) registered: bool,
+    /// How many candidates were ahead when the store was last asked.
+    pub(super) ahead: u32,
+    /// The holder that was seen last.
+    pub(super) holder: Option<Incarnation>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Stage {
+    /// Waits, and bids at this moment unless told otherwise; [`Mono::MAX`]
+    /// while an older term must be given back first.
+    Waiting { bid_at: Mono },
+    /// Is in the claim in flight.
+    Bidding,
+    /// Leads.
+    Leading(Reign),
+    /// Leads, but the work was told to stop (rule E4).
+    Stopping { reign: Reign, reason: StopReason, drain_until: Mono },
+}
+
+/// A term this machine knows it holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reign {
+    pub(super) number: TermNumber,
+    /// When the bid that won it was sent: older looks say nothing about it.
+    pub(super) since: Mono,
+    /// Until when it is trusted, where each term is renewed on its own;
+    /// `None` where the member's one heartbeat renews all.
+    pub(super) own_trust: Option<Mono>,
+}
+
+impl Stage {
+    pub(super) fn reign(&self) -> Option<Reign> {
+        match self {
+            Stage::Waiting { .. } | Stage::Bidding => None,
+            Stage::Leading(reign) | Stage::Stopping { reign, .. } => Some(*reign),
+        }
+    }
+
+    fn reign_mut(&mut self) -> Option<&mut Reign> {
+        match self {
+            Stage::Waiting { .. } | Stage::Bidding => None,
+            Stage::Leading(reign) | Stage::Stopping { reign, .. } => Some(reign),
+        }
+    }
+
+    /// When it wants to bid.
+    fn bid_at(&self) -> Option<Mono> {
+        match self {
+            Stage::Waiting { bid_at } if *bid_at < Mono::MAX => Some(*bid_at),
+            _ => None,
+        }
+    }
+
+    /// When a reign ends by itself: its own trust, or the patience of a drain.
+    fn ends_at(&self) -> Option<Mono> {
+        match self {
+            Stage::Waiting { .. } | Stage::Bidding => None,
+            Stage::Leading(reign) => reign.own_trust,
+            Stage::Stopping { reign, drain_until, .. } => {
+                Some(reign.own_trust.map_or(*drain_until, |own| own.min(*drain_until)))
+            }
+        }
+    }
+}
+
+/// All candidacies of the member, by election.
+#[derive(Debug, Default)]
+pub(super) struct Standings {
+    by_election: BTreeMap<ElectionName, Candidacy>,
+    bids: BTreeSet<(Mono, ElectionName)>,
+    ends: BTreeSet<(Mono, ElectionName)>,
+    held: usize,
+}
+
+impl Standings {
+    pub(super) fn get(&self, election: &ElectionName) -> Option<&Candidacy> {
+        self.by_election.get(election)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_election.is_empty()
+    }
+
+    /// How many terms are held.
+    pub(super) fn held(&self) -> usize {
+        self.held
+    }
+
+    pub(super) fn insert(&mut self, election: ElectionName, candidacy: Candidacy) {
+        self.remove(&election);
+        self.index(&election, &candidacy.stage);
+        self.by_election.insert(election, candidacy);
+    }
+
+    pub(super) fn remove(&mut self, election: &ElectionName) -> Option<Candidacy> {
+        let candidacy = self.by_election.remove(election)?;
+        self.unindex(election, &candidacy.stage);
+        Some(candidacy)
+    }
+
+    /// Changes one candidacy and keeps the indexes right.
+    pub(super) fn change(&mut self, election: &ElectionName, with: impl FnOnce(&mut Candidacy)) {
+        let Some(mut candidacy) = self.remove(election) else { return };
+        with(&mut candidacy);
+        self.insert(election.clone(), candidacy);
+    }
+
+    pub(super) fn bid_at(&mut self, election: &ElectionName, bid_at: Mono) {
+        self.change(election, |c| c.stage = Stage::Waiting { bid_at });
+    }
+
+    /// Moves a waiting candidate's bid forward to `at`, if it is later.
+    pub(super) fn bid_by(&mut self, election: &ElectionName, at: Mono) {
+        if let Some(Stage::Waiting { bid_at }) = self.get(election).map(|c| &c.stage)
+            && *bid_at > at
+        {
+            self.bid_at(election, at);
+        }
+    }
+
+    /// Trust in one term, where each is renewed on its own.
+    pub(super) fn trust(&mut self, election: &ElectionName, until: Mono) {
+        self.change(election, |c| {
+            if let Some(reign) = c.stage.reign_mut() {
+                reign.own_trust = Some(until);
+            }
+        });
+    }
+
+    /// The elections to bid for now, longest due first.
+    pub(super) fn bids_due(&self, now: Mono) -> impl Iterator<Item = &ElectionName> {
+        self.bids.iter().take_while(move |(at, _)| *at <= now).map(|(_, election)| election)
+    }
+
+    pub(super) fn next_bid(&self) -> Option<Mono> {
+        self.bids.first().map(|(at, _)| *at)
+    }
+
+    /// One election whose reign ends by itself by now.
+    pub(super) fn end_due(&self, now: Mono) -> Option<ElectionName> {
+        self.ends.first().filter(|(at, _)| *at <= now).map(|(_, election)| election.clone())
+    }
+
+    pub(super) fn next_end(&self) -> Option<Mono> {
+        self.ends.first().map(|(at, _)| *at)
+    }
+
+    /// The elections whose terms are held.
+    pub(super) fn reigns(&self) -> impl Iterator<Item = (&ElectionName, Reign)> {
+        self.by_election.iter().filter_map(|(e, c)| Some((e, c.stage.reign()?)))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&ElectionName, &Candidacy)> {
+        self.by_election.iter()
+    }
+
+    fn index(&mut self, election: &ElectionName, stage: &Stage) {
+        if let Some(at) = stage.bid_at() {
+            self.bids.insert((at, election.clone()));
+        }
+        if let Some(at) = stage.ends_at() {
+            self.ends.insert((at, election.clone()));
+        }
+        self.held += usize::from(stage.reign().is_some());
+    }
+
+    fn unindex(&mut self, election: &ElectionName, stage: &Stage) {
+        if let Some(at) = stage.bid_at() {
+            self.bids.remove(&(at, election.clone()));
+        }
+        if let Some(at) = stage.ends_at() {
+            self.ends.remove(&(at, election.clone()));
+        }
+        self.held -= usize::from(stage.reign().is_some());
+    }
+}

@@ -1,0 +1,4 @@
+//! Scripts of (time, input → outputs), one file per group of rules.
+
+mod basics;
+mod script;
