@@ -191,6 +191,8 @@ pub enum Claims {
 
 /// The answer to one [`Bid`]. Losing is an answer, not an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
+// Not boxed: a claim is answered `Held` far more often than `Won`.
+#[allow(clippy::large_enum_variant)]
 pub enum Claimed {
     /// Won, under this term; also the answer to a repeated winning bid. It
     /// counts as a heartbeat with the claim's ttl.
