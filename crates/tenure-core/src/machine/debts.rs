@@ -6,7 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Flight, Machine, Slot};
+use super::{Event, Flight, Machine, Slot};
 use crate::{
     ElectionName, MemberId, Mono, Release, ReleaseCause, ReleaseItem, Request, TermNumber,
 };
@@ -46,8 +46,10 @@ impl Debts {
         self.owed.values().any(|d| d.number.is_some() && d.not_before > Mono::ZERO)
     }
 
-    pub(super) fn forgive_all(&mut self) {
-        *self = Self::default();
+    /// Nothing is owed any more; gives the terms that were.
+    pub(super) fn forgive_all(&mut self) -> Vec<(ElectionName, TermNumber)> {
+        let owed = core::mem::take(self).owed;
+        owed.into_iter().filter_map(|(election, debt)| Some((election, debt.number?))).collect()
     }
 
     fn insert(&mut self, election: ElectionName, debt: Debt) {
@@ -153,6 +155,9 @@ impl Machine {
                 continue;
             }
             self.debts.remove(&election);
+            if let Some(number) = number {
+                self.emit(Event::GivenBack { election: election.clone(), number });
+            }
             // Whoever stands again waited for this.
             self.hasten(now, &election, now);
         }

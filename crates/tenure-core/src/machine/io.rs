@@ -149,7 +149,8 @@ pub enum Event {
         /// When the patience ends.
         drain_until: Mono,
     },
-    /// The term is no longer held or trusted. Nothing more comes for it.
+    /// The term is no longer led. All that may still come for it is
+    /// [`Event::GivenBack`].
     Lost {
         /// The election.
         election: ElectionName,
@@ -157,6 +158,14 @@ pub enum Event {
         number: TermNumber,
         /// Why.
         reason: LostReason,
+    },
+    /// The store has confirmed that a term which was lost before is given back,
+    /// or the life it belonged to is over: nothing keeps it any more.
+    GivenBack {
+        /// The election.
+        election: ElectionName,
+        /// The term.
+        number: TermNumber,
     },
     /// The member no longer stands for this election.
     Withdrawn {

@@ -204,6 +204,10 @@ impl Machine {
             }
             Ok(Reply::Join(Joined::Taken { by, remaining })) => {
                 self.membership.join.succeeded();
+                if by == flight.what.incarnation {
+                    // This very life is over already: the next try is another.
+                    self.membership.state = State::Out;
+                }
                 let retry_at = now + remaining.max(self.settings.retry_least());
                 self.membership.join.hold_until(retry_at);
                 self.emit(Event::IdTaken { by, retry_at });
@@ -312,7 +316,9 @@ impl Machine {
         for election in held {
             self.lose(&election, LostReason::Superseded);
         }
-        self.debts.forgive_all();
+        for (election, number) in self.debts.forgive_all() {
+            self.emit(Event::GivenBack { election, number });
+        }
         self.bidding.slot.clear();
         self.looks.forget();
         self.membership.beat.clear();
