@@ -1,1 +1,96 @@
-fn main() {}
+//! The repository's own commands: `cargo xtask <verb>`.
+
+// Printing is what these commands are for.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod bench;
+mod failure;
+mod fix;
+mod metadata;
+mod servers;
+mod steps;
+mod test;
+mod tidy;
+mod verify;
+
+use std::process::ExitCode;
+
+use failure::{Failure, Outcome};
+
+const USAGE: &str = "\
+cargo xtask <verb>
+
+  test [args]     run every test; args go to the test runner, a plain word is a filter
+  verify          formatting, lints, documentation and tidiness; changes nothing
+  fix             format, and apply what clippy can fix by itself
+  tidy            only the repository's own rules
+  bench [name]    run the benchmarks, or one of them
+  serve [name]    start the servers that tests use, print how to reach them, and
+                  stop them at Ctrl-C
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(args: &[String]) -> Outcome {
+    let Some((verb, rest)) = args.split_first() else {
+        print!("{USAGE}");
+        return Ok(());
+    };
+    match verb.as_str() {
+        "test" => test::run(rest),
+        "verify" => no_arguments(verb, rest).and_then(|()| verify::run()),
+        "fix" => no_arguments(verb, rest).and_then(|()| fix::run()),
+        "tidy" => no_arguments(verb, rest).and_then(|()| tidy::check()),
+        "bench" => bench::run(rest),
+        "serve" => servers::serve(rest),
+        // How this program starts the process that keeps a server; not for people.
+        servers::GUARD => servers::guard(rest),
+        "help" | "--help" | "-h" => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        unknown => Err(Failure::new(format!("there is no verb `{unknown}`\n\n{USAGE}"))),
+    }
+}
+
+fn no_arguments(verb: &str, rest: &[String]) -> Outcome {
+    match rest.first() {
+        None => Ok(()),
+        Some(extra) => Err(Failure::new(format!(
+            "`{verb}` takes no arguments, but got `{extra}`; leave it out"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(String::from).collect()
+    }
+
+    /// A mistyped verb is refused with the list of verbs, not ignored.
+    #[test]
+    fn an_unknown_verb_is_refused_with_the_list() {
+        let failure = dispatch(&words("tets")).expect_err("must be refused").to_string();
+        assert!(failure.contains("no verb `tets`"), "{failure}");
+        assert!(failure.contains("test [args]"), "{failure}");
+    }
+
+    /// An argument that would be ignored is refused.
+    #[test]
+    fn a_verb_without_arguments_refuses_them() {
+        let failure = dispatch(&words("verify tenure-core")).expect_err("must be refused");
+        assert!(failure.to_string().contains("takes no arguments, but got `tenure-core`"));
+    }
+}

@@ -1,0 +1,74 @@
+//! `cargo xtask bench`: the figures the README and the guarantees speak of.
+
+use crate::failure::{Failure, Outcome};
+use crate::steps::{Steps, cargo};
+
+/// A benchmark is a program that measures and prints; it exits with a failure
+/// when a bar is missed.
+struct Bench {
+    name: &'static str,
+    what: &'static str,
+    /// What cargo is called with.
+    cargo: &'static [&'static str],
+}
+
+/// Every benchmark, in the order in which they run. To add one, add a line.
+const BENCHES: &[Bench] = &[Bench {
+    name: "core",
+    what: "is_current() against the bare clock read",
+    cargo: &["run", "--release", "-p", "tenure", "--example", "bench_is_current"],
+}];
+
+/// Runs all of them, or the ones named.
+pub(crate) fn run(names: &[String]) -> Outcome {
+    let chosen = chosen(BENCHES, names)?;
+    let mut steps = Steps::of("bench");
+    for bench in chosen {
+        let title = format!("{}: {}", bench.name, bench.what);
+        steps.command(&title, &mut cargo(bench.cargo));
+    }
+    steps.finish()
+}
+
+fn chosen<'b>(all: &'b [Bench], names: &[String]) -> Outcome<Vec<&'b Bench>> {
+    if names.is_empty() {
+        return Ok(all.iter().collect());
+    }
+    names
+        .iter()
+        .map(|name| {
+            all.iter().find(|bench| bench.name == name).ok_or_else(|| {
+                let known: Vec<&str> = all.iter().map(|bench| bench.name).collect();
+                Failure::new(format!("no benchmark `{name}`; there are: {}", known.join(", ")))
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name that is not in the table is refused with those that are.
+    #[test]
+    fn an_unknown_benchmark_is_refused_with_the_list() {
+        let failure = chosen(BENCHES, &["cores".into()]).err().expect("must be refused");
+        assert!(failure.to_string().contains("no benchmark `cores`; there are: core"));
+    }
+
+    /// Without a name all run; with one, that one.
+    #[test]
+    fn no_name_means_all() {
+        assert_eq!(chosen(BENCHES, &[]).unwrap().len(), BENCHES.len());
+        assert_eq!(chosen(BENCHES, &["core".into()]).unwrap()[0].name, "core");
+    }
+
+    /// Figures from a debug build would mislead.
+    #[test]
+    fn every_benchmark_is_built_for_release() {
+        for bench in BENCHES {
+            let release = ["--release", "bench"];
+            assert!(bench.cargo.iter().any(|arg| release.contains(arg)), "{}", bench.name);
+        }
+    }
+}

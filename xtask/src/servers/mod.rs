@@ -1,0 +1,190 @@
+//! The servers that tests need: found or installed, started on a free loopback
+//! port, waited for, and stopped whatever happens to this process.
+//!
+//! A server is a child of a **guard**, a second process of this program in a
+//! process group of its own. The guard stops its server when its standard input
+//! ends, and that happens however we end: normally, by a panic, at Ctrl-C, or by
+//! `kill -9`. No signal handler is needed, and none can be forgotten.
+
+mod guard;
+mod install;
+mod postgres;
+mod running;
+mod scratch;
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use crate::failure::{Doing, Failure, Outcome};
+use crate::metadata::{Package, has_crate};
+pub(crate) use guard::guard;
+use running::Running;
+use scratch::Scratch;
+
+/// The verb by which this program starts itself as a guard.
+pub(crate) const GUARD: &str = "guard-a-server";
+
+/// The line by which a guard says that its server answers.
+const READY: &str = "ready";
+
+/// A server that tests can be run against.
+pub(crate) trait Server: Sync {
+    /// How it is called here.
+    fn name(&self) -> &'static str;
+
+    /// The crate whose tests need it.
+    fn needed_by(&self) -> &'static str;
+
+    /// Makes sure that its programs are on this machine, installing them if that
+    /// is possible.
+    fn provide(&self) -> Outcome;
+
+    /// Starts it with everything it keeps in `scratch`, and returns once it
+    /// answers.
+    fn start(&self, scratch: &Scratch) -> Outcome<Running>;
+}
+
+/// Every server there is. To add one, add a module and a line.
+const ALL: &[&dyn Server] = &[&postgres::Postgres];
+
+/// The servers that crates of this workspace are tested against.
+pub(crate) fn needed(packages: &[Package]) -> Vec<&'static dyn Server> {
+    ALL.iter().copied().filter(|server| has_crate(packages, server.needed_by())).collect()
+}
+
+/// Starts servers, each with a guard.
+pub(crate) fn start(servers: &[&dyn Server]) -> Outcome<Servers> {
+    let mut kept = Vec::new();
+    for server in servers {
+        server.provide()?;
+        kept.push(Kept::start(server.name())?);
+    }
+    Ok(Servers { kept, complete: true })
+}
+
+/// `cargo xtask serve [name]`: the servers for tests that are run by hand.
+pub(crate) fn serve(names: &[String]) -> Outcome {
+    let chosen: Vec<&dyn Server> = if names.is_empty() {
+        ALL.to_vec()
+    } else {
+        names.iter().map(|name| find(name)).collect::<Outcome<_>>()?
+    };
+    let servers = start(&chosen)?;
+    for (key, value) in servers.environment() {
+        println!("export {key}={value}");
+    }
+    println!("# up; press Ctrl-C, or close standard input, to stop");
+    let mut sink = Vec::new();
+    std::io::stdin()
+        .read_to_end(&mut sink)
+        .doing(|| "wait for the end of standard input".into())?;
+    drop(servers);
+    Ok(())
+}
+
+fn find(name: &str) -> Outcome<&'static dyn Server> {
+    ALL.iter().copied().find(|server| server.name() == name).ok_or_else(|| {
+        let known: Vec<&str> = ALL.iter().map(|server| server.name()).collect();
+        Failure::new(format!("no server `{name}`; there are: {}", known.join(", ")))
+    })
+}
+
+/// Servers that run until this is dropped.
+pub(crate) struct Servers {
+    kept: Vec<Kept>,
+    complete: bool,
+}
+
+impl Servers {
+    /// Nothing was started yet.
+    pub(crate) fn none() -> Self {
+        Self { kept: Vec::new(), complete: false }
+    }
+
+    /// Whether all that was asked for is up.
+    pub(crate) fn complete(&self) -> bool {
+        self.complete
+    }
+
+    /// What tests find them by.
+    pub(crate) fn environment(&self) -> Vec<(String, String)> {
+        self.kept.iter().flat_map(|kept| kept.environment.clone()).collect()
+    }
+
+    /// For the log.
+    pub(crate) fn described(&self) -> String {
+        let names: Vec<&str> = self.kept.iter().map(|kept| kept.name).collect();
+        if names.is_empty() { "none needed".into() } else { format!("up: {}", names.join(", ")) }
+    }
+}
+
+/// One server, by its guard.
+struct Kept {
+    name: &'static str,
+    guard: Child,
+    environment: Vec<(String, String)>,
+}
+
+impl Kept {
+    fn start(name: &'static str) -> Outcome<Self> {
+        let program = std::env::current_exe().doing(|| "find this program's own file".into())?;
+        let mut guard = Command::new(program)
+            .args([GUARD, name])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // Ctrl-C goes to the whole group of the terminal; the guard must
+            // live to clean up.
+            .process_group(0)
+            .spawn()
+            .doing(|| format!("start the guard of {name}"))?;
+        let said = guard.stdout.take();
+        let mut kept = Self { name, guard, environment: Vec::new() };
+        for line in said.map(BufReader::new).into_iter().flat_map(BufRead::lines) {
+            let line = line.doing(|| format!("hear from the guard of {name}"))?;
+            match line.split_once('=') {
+                Some((key, value)) => kept.environment.push((key.to_owned(), value.to_owned())),
+                None if line == READY => return Ok(kept),
+                None => {}
+            }
+        }
+        // Dropping `kept` waits for the guard, whose words are on the screen.
+        Err(Failure::new(format!("{name} did not start; the reason is shown above")))
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        drop(self.guard.stdin.take());
+        if let Err(error) = self.guard.wait() {
+            eprintln!("xtask: could not wait for the guard of {}: {error}", self.name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(name: &str) -> Package {
+        Package { name: name.into(), ..Package::default() }
+    }
+
+    /// A server is started for the crate that needs it, and not without it.
+    #[test]
+    fn a_server_is_needed_only_with_its_crate() {
+        assert!(needed(&[package("tenure-core"), package("tenure-sqlite")]).is_empty());
+        let needed = needed(&[package("tenure-core"), package("tenure-postgres")]);
+        assert_eq!(needed.len(), 1);
+        assert_eq!(needed[0].name(), "postgres");
+    }
+
+    /// Names are what guards are started by: each must find its own server.
+    #[test]
+    fn every_server_is_found_by_its_name() {
+        for server in ALL {
+            assert_eq!(find(server.name()).unwrap().needed_by(), server.needed_by());
+        }
+        assert!(find("oracle").err().unwrap().to_string().contains("there are: postgres"));
+    }
+}

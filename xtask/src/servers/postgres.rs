@@ -1,0 +1,247 @@
+//! PostgreSQL: a cluster of its own for each run, on a free port.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use super::{Running, Scratch, Server, install};
+use crate::failure::{Doing, Failure, Outcome};
+
+/// Where tests find the server.
+const URL: &str = "TENURE_TEST_POSTGRES_URL";
+/// Names a folder with another version's programs.
+const BIN: &str = "TENURE_POSTGRES_BIN";
+/// What we run of it.
+const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_isready"];
+/// Where Debian puts them, in a folder for each version.
+const DEBIAN: &str = "/usr/lib/postgresql";
+/// Keeps Debian's package from making a cluster and starting it at boot.
+const NO_CLUSTER: &str = "/etc/postgresql-common/createcluster.d/tenure.conf";
+/// From start to the first answer; it takes about a second.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Another process may take a port between our looking and the server's start.
+const ATTEMPTS: u32 = 3;
+
+/// The server of `tenure-postgres`.
+pub(crate) struct Postgres;
+
+impl Server for Postgres {
+    fn name(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn needed_by(&self) -> &'static str {
+        "tenure-postgres"
+    }
+
+    fn provide(&self) -> Outcome {
+        if std::env::var_os(BIN).is_some() || locate().is_ok() {
+            return locate().map(drop);
+        }
+        if rustix::process::geteuid().is_root() && Path::new("/etc/debian_version").exists() {
+            keep_the_package_from_starting_one()?;
+        }
+        install::packages(&["postgresql"])?;
+        locate().map(drop)
+    }
+
+    fn start(&self, scratch: &Scratch) -> Outcome<Running> {
+        let place = Place { bin: locate()?, user: user()?, scratch };
+        if let Some((uid, gid)) = place.user {
+            scratch.give_to(uid, gid)?;
+        }
+        place.make_cluster()?;
+        let mut last = Failure::new("it was not tried");
+        for _ in 0..ATTEMPTS {
+            match place.run(free_port()?) {
+                Ok(running) => return Ok(running),
+                Err(failure) => last = failure,
+            }
+        }
+        Err(Failure::new(format!("PostgreSQL did not start in {ATTEMPTS} attempts: {last}")))
+    }
+}
+
+/// Where one server lives.
+struct Place<'s> {
+    bin: PathBuf,
+    /// Whom to run as; `None` for ourselves.
+    user: Option<(u32, u32)>,
+    scratch: &'s Scratch,
+}
+
+impl Place<'_> {
+    fn data(&self) -> PathBuf {
+        self.scratch.path().join("data")
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.bin.join(program));
+        // The folder we were started in may be closed to that user.
+        command.current_dir(self.scratch.path()).stdin(Stdio::null());
+        if let Some((uid, gid)) = self.user {
+            command.uid(uid).gid(gid);
+        }
+        command
+    }
+
+    fn make_cluster(&self) -> Outcome {
+        let output = self
+            .command("initdb")
+            .arg("-D")
+            .arg(self.data())
+            .args(["-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-locale", "--no-sync"])
+            .output()
+            .doing(|| "run initdb".into())?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let why = String::from_utf8_lossy(&output.stderr);
+        Err(Failure::new(format!("initdb could not make a cluster: {}\n{why}", output.status)))
+    }
+
+    fn run(&self, port: u16) -> Outcome<Running> {
+        let mut command = self.command("postgres");
+        command.arg("-D").arg(self.data()).args(["-p", &port.to_string()]);
+        // No socket files, and room for tests that bring a hundred candidates.
+        for setting in
+            ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=300"]
+        {
+            command.args(["-c", setting]);
+        }
+        // SIGINT is its fast shutdown; SIGTERM would wait for clients to leave.
+        let mut running = Running::spawn(command, &self.scratch.path().join("postgres.log"))?
+            .stopped_by(Signal::INT)
+            .with_environment(URL, &format!("postgres://postgres@127.0.0.1:{port}/postgres"));
+        running.wait_until(PATIENCE, || self.answers(port))?;
+        Ok(running)
+    }
+
+    fn answers(&self, port: u16) -> bool {
+        self.command("pg_isready")
+            .args(["-q", "-h", "127.0.0.1", "-U", "postgres", "-p", &port.to_string()])
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+}
+
+/// The folder with the programs: the one named, else Debian's newest, else the
+/// first on the path that has them all.
+fn locate() -> Outcome<PathBuf> {
+    if let Some(named) = std::env::var_os(BIN).map(PathBuf::from) {
+        return complete(&named).ok_or_else(|| {
+            let shown = named.display();
+            let all = PROGRAMS.join(", ");
+            Failure::new(format!("{BIN} names {shown}, which does not hold all of {all}"))
+        });
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    versions(Path::new(DEBIAN))
+        .into_iter()
+        .chain(std::env::split_paths(&path))
+        .find_map(|folder| complete(&folder))
+        .ok_or_else(|| {
+            let text = "PostgreSQL is not installed, or not on the PATH; its folder of programs \
+                        can be named in";
+            Failure::new(format!("{text} {BIN}"))
+        })
+}
+
+fn complete(folder: &Path) -> Option<PathBuf> {
+    PROGRAMS.iter().all(|program| folder.join(program).is_file()).then(|| folder.to_path_buf())
+}
+
+/// The program folders of all versions below `parent`, newest first.
+fn versions(parent: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let mut found: Vec<(u32, PathBuf)> = entries
+        .filter_map(|entry| {
+            let version = entry.file_name().to_str()?.parse().ok()?;
+            Some((version, entry.path().join("bin")))
+        })
+        .collect();
+    found.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
+    found.into_iter().map(|(_, folder)| folder).collect()
+}
+
+/// PostgreSQL refuses to run as root: then it is the package's own user.
+fn user() -> Outcome<Option<(u32, u32)>> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    let users = fs::read_to_string("/etc/passwd").doing(|| "read /etc/passwd".into())?;
+    user_in(&users, "postgres").map(Some).ok_or_else(|| {
+        let text = "PostgreSQL refuses to run as root, and there is no user `postgres` to run it \
+                    as; add one, or run this as another user";
+        Failure::new(text)
+    })
+}
+
+fn user_in(users: &str, name: &str) -> Option<(u32, u32)> {
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        if fields.next() != Some(name) {
+            return None;
+        }
+        let uid = fields.nth(1)?.parse().ok()?;
+        Some((uid, fields.next()?.parse().ok()?))
+    })
+}
+
+fn free_port() -> Outcome<u16> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .doing(|| "find a free port on 127.0.0.1".into())
+}
+
+fn keep_the_package_from_starting_one() -> Outcome {
+    let path = Path::new(NO_CLUSTER);
+    let folder = path.parent().unwrap_or(path);
+    fs::create_dir_all(folder).doing(|| format!("create {}", folder.display()))?;
+    fs::write(path, "create_main_cluster = false\n").doing(|| format!("write {NO_CLUSTER}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 15 is newer than 9, though not by its letters.
+    #[test]
+    fn the_newest_version_comes_first() {
+        let scratch = Scratch::new("versions").unwrap();
+        for version in ["9", "15", "13", "common"] {
+            fs::create_dir_all(scratch.path().join(version).join("bin")).unwrap();
+        }
+        let found = versions(scratch.path());
+        let expected = ["15", "13", "9"].map(|v| scratch.path().join(v).join("bin"));
+        assert_eq!(found, expected);
+        assert!(versions(Path::new("/no/such/folder")).is_empty());
+    }
+
+    /// A client-only installation is not a server.
+    #[test]
+    fn a_folder_without_all_programs_is_passed_over() {
+        let scratch = Scratch::new("programs").unwrap();
+        fs::write(scratch.path().join("pg_isready"), "").unwrap();
+        assert_eq!(complete(scratch.path()), None);
+        for program in PROGRAMS {
+            fs::write(scratch.path().join(program), "").unwrap();
+        }
+        assert_eq!(complete(scratch.path()).as_deref(), Some(scratch.path()));
+    }
+
+    /// The user is found by the whole name, with both of its numbers.
+    #[test]
+    fn the_user_is_read_from_the_list_of_users() {
+        let users = "root:x:0:0::/root:/bin/sh\npostgres2:x:7:8:::\npostgres:x:101:104:::\n";
+        assert_eq!(user_in(users, "postgres"), Some((101, 104)));
+        assert_eq!(user_in(users, "mysql"), None);
+        assert_eq!(user_in("postgres:x:nonsense", "postgres"), None);
+    }
+}
