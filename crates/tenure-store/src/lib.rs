@@ -3,11 +3,13 @@
 mod capabilities;
 mod clock;
 mod error;
+mod fence;
 mod memory;
 mod store;
 
 pub use capabilities::{Capabilities, Judge, Watch};
 pub use clock::{BootClock, Clock, ManualClock};
 pub use error::{Error, ErrorKind, Result};
+pub use fence::{FenceError, FenceIn};
 pub use memory::{MemoryState, MemoryStore};
 pub use store::{Followed, Following, From, SharedStore, Store, perform, to_machine};
