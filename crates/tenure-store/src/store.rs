@@ -192,11 +192,7 @@ pub enum Followed {
 }
 
 /// Carries a machine's request to a store.
-pub async fn perform(
-    store: &dyn Store,
-    ns: &Namespace,
-    request: &Request,
-) -> Result<Reply> {
+pub async fn perform(store: &dyn Store, ns: &Namespace, request: &Request) -> Result<Reply> {
     Ok(match request {
         Request::Join(join) => Reply::Join(store.join(ns, join).await?),
         Request::Heartbeat(beat) => Reply::Heartbeat(store.heartbeat(ns, beat).await?),
