@@ -113,6 +113,7 @@ mod tests {
     fn core_must_be_no_std() {
         assert_eq!(core_is_no_std(Some("#![no_std]\nextern crate alloc;")), None);
         assert!(core_is_no_std(Some("// #![no_std]")).is_some());
+        assert!(core_is_no_std(Some("/*\n#![no_std]\n*/")).is_some());
         assert!(core_is_no_std(None).is_some());
     }
 }
