@@ -17,6 +17,8 @@ pub(crate) struct Package {
     pub(crate) description: Option<String>,
     pub(crate) rust_version: Option<String>,
     pub(crate) dependencies: Vec<Dependency>,
+    /// Whether it has a library, and so may have documentation examples.
+    pub(crate) library: bool,
 }
 
 /// One line of a crate's manifest.
@@ -90,7 +92,10 @@ fn parse(value: &Value) -> Outcome<Vec<Package>> {
 fn package(value: &Value) -> Package {
     let text = |key: &str| value[key].as_str().map(String::from);
     let manifest = PathBuf::from(text("manifest_path").unwrap_or_default());
-    let dependencies = value["dependencies"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let dependencies = list(&value["dependencies"]);
+    let mut kinds = list(&value["targets"]).into_iter().flat_map(|target| list(&target["kind"]));
+    let libraries = ["lib", "rlib", "proc-macro"];
     Package {
         name: text("name").unwrap_or_default(),
         dir: manifest.parent().map(PathBuf::from).unwrap_or_default(),
@@ -104,6 +109,7 @@ fn package(value: &Value) -> Package {
                 dev: value["kind"].as_str() == Some("dev"),
             })
             .collect(),
+        library: kinds.any(|kind| kind.as_str().is_some_and(|kind| libraries.contains(&kind))),
     }
 }
 
@@ -122,7 +128,10 @@ mod tests {
                     {"name": "a", "kind": null},
                     {"name": "b", "kind": "dev"},
                     {"name": "c", "kind": "build"}
-                ]
+                ],
+                "targets": [{"kind": ["lib"]}, {"kind": ["test"]}]
+            }, {
+                "name": "tool", "targets": [{"kind": ["bin"]}]
             }]}"#,
         )
         .unwrap();
@@ -133,6 +142,7 @@ mod tests {
         assert_eq!((one.license.as_deref(), one.description.as_deref()), (Some("MIT"), None));
         let dev: Vec<bool> = one.dependencies.iter().map(|d| d.dev).collect();
         assert_eq!(dev, [false, true, false]);
+        assert!(one.library && !packages[1].library);
     }
 
     /// Something that is not cargo metadata is refused, not taken for empty.

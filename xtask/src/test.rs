@@ -1,6 +1,7 @@
 //! `cargo xtask test`: the one test command.
 
 use crate::failure::Outcome;
+use crate::metadata::Package;
 use crate::servers::Servers;
 use crate::steps::{Steps, cargo, has_cargo_command};
 use crate::{metadata, servers};
@@ -22,7 +23,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     // Without its server every test of a store would fail again, at length.
     if running.complete() {
         let nextest = has_cargo_command("nextest");
-        for (name, line) in plan(args, nextest) {
+        for (name, line) in plan(args, nextest, &packages) {
             steps.command(name, cargo(&[]).args(line).envs(running.environment()));
         }
     }
@@ -31,12 +32,13 @@ pub(crate) fn run(args: &[String]) -> Outcome {
 }
 
 /// The cargo lines to run, each with what it is called in the summary.
-fn plan(args: &[String], nextest: bool) -> Vec<(&'static str, Vec<String>)> {
-    let mut common = Vec::new();
-    if !names_packages(args) {
+fn plan(args: &[String], nextest: bool, packages: &[Package]) -> Vec<(&'static str, Vec<String>)> {
+    let named = named(args);
+    let mut common = vec!["--all-features".to_owned()];
+    // It would win over a package that was named.
+    if named.is_empty() {
         common.push("--workspace".to_owned());
     }
-    common.push("--all-features".to_owned());
     let line = |head: &[&str], tail: &[&str]| -> Vec<String> {
         let head = head.iter().map(|word| (*word).to_owned());
         let tail = tail.iter().map(|word| (*word).to_owned());
@@ -52,14 +54,30 @@ fn plan(args: &[String], nextest: bool) -> Vec<(&'static str, Vec<String>)> {
         plan.push(("tests (cargo test)", line(&["test", "--no-fail-fast", "--all-targets"], &[])));
     }
     // A filter expression is nextest's own; the other runner has no such thing.
-    if !args.iter().any(|arg| arg == "-E" || arg.starts_with("--filter")) {
+    let expression = args.iter().any(|arg| arg == "-E" || arg.starts_with("--filter"));
+    if !expression && has_examples(&named, packages) {
         plan.push(("documentation examples", line(&["test", "--doc", "--no-fail-fast"], &[])));
     }
     plan
 }
 
-fn names_packages(args: &[String]) -> bool {
-    args.iter().any(|arg| arg.starts_with("-p") || arg.starts_with("--package"))
+/// The packages that the user named.
+fn named(args: &[String]) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut args = args.iter().map(String::as_str).take_while(|arg| *arg != "--");
+    while let Some(arg) = args.next() {
+        match arg {
+            "-p" | "--package" => found.extend(args.next()),
+            _ => found.extend(arg.strip_prefix("--package=").or_else(|| arg.strip_prefix("-p"))),
+        }
+    }
+    found
+}
+
+/// Cargo refuses to look for examples where there are only programs.
+fn has_examples(named: &[&str], packages: &[Package]) -> bool {
+    let is_program = |name: &&str| packages.iter().any(|p| p.name == **name && !p.library);
+    named.is_empty() || !named.iter().all(is_program)
 }
 
 #[cfg(test)]
@@ -68,7 +86,11 @@ mod tests {
 
     fn lines(args: &[&str], nextest: bool) -> Vec<String> {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        plan(&args, nextest).into_iter().map(|(_, line)| line.join(" ")).collect()
+        let package =
+            |name: &str, library| Package { name: name.into(), library, ..Package::default() };
+        let packages =
+            [package("tenure-core", true), package("tool", false), package("xtask", false)];
+        plan(&args, nextest, &packages).into_iter().map(|(_, line)| line.join(" ")).collect()
     }
 
     /// nextest runs no documentation examples: they get a run of their own.
@@ -77,8 +99,8 @@ mod tests {
         assert_eq!(
             lines(&[], true),
             [
-                "nextest run --workspace --all-features --no-tests=fail",
-                "test --doc --no-fail-fast --workspace --all-features",
+                "nextest run --all-features --workspace --no-tests=fail",
+                "test --doc --no-fail-fast --all-features --workspace",
             ]
         );
     }
@@ -89,8 +111,8 @@ mod tests {
         assert_eq!(
             lines(&[], false),
             [
-                "test --no-fail-fast --all-targets --workspace --all-features",
-                "test --doc --no-fail-fast --workspace --all-features",
+                "test --no-fail-fast --all-targets --all-features --workspace",
+                "test --doc --no-fail-fast --all-features --workspace",
             ]
         );
     }
@@ -103,12 +125,24 @@ mod tests {
         }
     }
 
-    /// `--workspace` would win over a package that was named.
+    /// However the package is named.
     #[test]
     fn naming_a_package_runs_that_package_only() {
-        for line in lines(&["-p", "tenure-core"], false) {
-            assert!(!line.contains("--workspace"), "{line}");
+        for args in [&["-p", "tenure-core"][..], &["-ptenure-core"], &["--package=tenure-core"]] {
+            let lines = lines(args, false);
+            assert_eq!(lines.len(), 2, "{lines:?}");
+            assert!(lines.iter().all(|line| !line.contains("--workspace")), "{lines:?}");
         }
+        // After `--` it is the test's own argument.
+        assert!(lines(&["--", "-p"], false)[0].contains("--workspace"));
+    }
+
+    /// Asking cargo for the examples of a mere program is an error.
+    #[test]
+    fn a_program_has_no_examples_to_run() {
+        assert_eq!(lines(&["-p", "xtask"], true).len(), 1);
+        assert_eq!(lines(&["-p", "xtask", "-p", "tool"], true).len(), 1);
+        assert_eq!(lines(&["-p", "xtask", "-p", "tenure-core"], true).len(), 2);
     }
 
     /// A nextest expression would be an error to the documentation run.
