@@ -1,0 +1,213 @@
+//! A connection at work on a thread of its own, and the transactions it runs.
+//!
+//! SQLite blocks: on the disk, and on others who write. None of that happens on
+//! the caller's thread. A store handle has two desks, one that writes and one
+//! that only reads, so that a long look never delays a heartbeat.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, mpsc};
+
+use rusqlite::Connection;
+use tenure_core::Namespace;
+use tenure_store::{Error, ErrorKind, Result};
+use tokio::sync::oneshot;
+
+use crate::error::{Fault, Outcome};
+use crate::judge::Judge;
+use crate::shared::Shared;
+use crate::txn::{Txn, nothing_probed};
+
+/// What a commit must survive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// A power cut: the log is synced before the answer. Term numbers must
+    /// never go back.
+    PowerCut,
+    /// A crash of this process. A heartbeat lost in a power cut costs nothing:
+    /// the member is gone anyway.
+    Crash,
+}
+
+impl Durability {
+    fn pragma(self) -> &'static str {
+        match self {
+            Self::PowerCut => "FULL",
+            Self::Crash => "NORMAL",
+        }
+    }
+}
+
+type Job = Box<dyn FnOnce(&mut Desk) + Send>;
+
+/// A desk's letter box. The desk closes when every letter box is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct Office {
+    jobs: mpsc::Sender<Job>,
+}
+
+impl Office {
+    /// Puts a connection to work on a new thread.
+    pub(crate) fn open(name: &str, mut desk: Desk) -> Result<Self> {
+        let (jobs, inbox) = mpsc::channel::<Job>();
+        let work = move || {
+            for job in inbox {
+                // A defect in one request must not silence all later ones; the
+                // caller is told, and whatever it had begun is rolled back.
+                if catch_unwind(AssertUnwindSafe(|| job(&mut desk))).is_err() {
+                    desk.tidy();
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+        thread.map_err(|error| {
+            Error::new(ErrorKind::Internal, "starting a thread for the SQLite store failed")
+                .caused_by(error)
+                .remedy("raise the limit on threads")
+        })?;
+        Ok(Self { jobs })
+    }
+
+    /// Has the desk do something, and waits for the answer. A caller that gave
+    /// up before its turn came is passed over; later, the work is done all the
+    /// same and only the answer is lost.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Desk) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |desk| {
+            if !reply.is_closed() {
+                drop(reply.send(work(desk)));
+            }
+        });
+        let gone = || Error::new(ErrorKind::Internal, "the SQLite store's thread is gone");
+        self.jobs.send(job).map_err(|_| gone())?;
+        answer.await.unwrap_or_else(|_| {
+            let remedy = "please report this, with the panic message on standard error";
+            Err(gone().remedy(remedy).maybe_applied())
+        })
+    }
+}
+
+/// A connection, and what its transactions need to know.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    db: Connection,
+    shared: Arc<Shared>,
+    durability: Option<Durability>,
+}
+
+impl Desk {
+    pub(crate) fn new(db: Connection, shared: Arc<Shared>) -> Self {
+        Self { db, shared, durability: None }
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    /// Runs one atomic step that may write.
+    pub(crate) fn write<T>(
+        &mut self,
+        doing: &str,
+        ns: &Namespace,
+        durability: Durability,
+        step: impl FnOnce(&mut Txn<'_>) -> Outcome<T>,
+    ) -> Result<T> {
+        let shared = Arc::clone(&self.shared);
+        let told = |fault: Fault| fault.told(doing, &shared.path);
+        self.tidy();
+        self.set(durability).map_err(told)?;
+        self.db.execute_batch("BEGIN IMMEDIATE").map_err(|e| told(e.into()))?;
+        let done = self.step(ns, step);
+        let (answer, wrote, over) = done.map_err(|fault| {
+            self.tidy();
+            told(fault)
+        })?;
+        if let Err(error) = self.db.execute_batch("COMMIT") {
+            self.tidy();
+            let fault = Fault::from(error);
+            // A full disk leaves the commit record unwritten. Any other failure
+            // may have come after it, and a recovery could find it.
+            let full = fault.is_full();
+            let error = told(fault);
+            return Err(if full { error } else { error.maybe_applied() });
+        }
+        shared.settle(wrote, &over);
+        Ok(answer)
+    }
+
+    /// The step itself, with the clock read after the lock is held: a verb that
+    /// waited must not act on a time that has passed (rule M2).
+    fn step<T>(
+        &self,
+        ns: &Namespace,
+        step: impl FnOnce(&mut Txn<'_>) -> Outcome<T>,
+    ) -> Outcome<(T, bool, Vec<tenure_core::Incarnation>)> {
+        let judge = self.judge(true);
+        let wall = self.shared.options.clock.wall();
+        let mut txn = Txn::begin(&self.db, ns.as_str(), judge, wall)?;
+        let answer = step(&mut txn)?;
+        txn.finish(self.shared.options.journal_keep)?;
+        Ok((answer, txn.wrote(), txn.over))
+    }
+
+    /// Looks at one consistent moment.
+    pub(crate) fn look<T>(
+        &mut self,
+        doing: &str,
+        ns: &Namespace,
+        look: impl FnOnce(&Txn<'_>) -> Outcome<T>,
+    ) -> Result<T> {
+        self.tidy();
+        let found = self.snapshot(ns, look);
+        self.tidy();
+        found.map_err(|fault| fault.told(doing, &self.shared.path))
+    }
+
+    fn snapshot<T>(&self, ns: &Namespace, look: impl FnOnce(&Txn<'_>) -> Outcome<T>) -> Outcome<T> {
+        self.db.execute_batch("BEGIN")?;
+        // The snapshot is taken by the first read, and the clock is read after
+        // it: a row of another boot must not seem older than it is.
+        crate::txn::place(&self.db, ns.as_str())?;
+        let wall = self.shared.options.clock.wall();
+        look(&Txn::begin(&self.db, ns.as_str(), self.judge(false), wall)?)
+    }
+
+    fn judge(&self, by_proof: bool) -> Judge<'_> {
+        Judge {
+            now: self.shared.options.clock.now(),
+            boot: self.shared.boot.as_str(),
+            drift_ppm: self.shared.options.drift_ppm,
+            sightings: &self.shared.sightings,
+            lives: by_proof.then_some(&self.shared.lives),
+            probed: nothing_probed(),
+        }
+    }
+
+    /// The pragma takes effect between transactions only.
+    fn set(&mut self, durability: Durability) -> Outcome<()> {
+        if self.durability != Some(durability) {
+            self.durability = None;
+            self.db.pragma_update(None, "synchronous", durability.pragma())?;
+            self.durability = Some(durability);
+        }
+        Ok(())
+    }
+
+    /// Ends a transaction that was left open.
+    fn tidy(&mut self) {
+        if self.db.is_autocommit() {
+            return;
+        }
+        if let Err(error) = self.db.execute_batch("ROLLBACK") {
+            tracing::warn!(%error, path = %self.shared.path.display(), "rolling back failed");
+        }
+    }
+
+    /// The connection itself, for tests.
+    #[cfg(test)]
+    pub(crate) fn db(&self) -> &Connection {
+        &self.db
+    }
+}

@@ -1,0 +1,123 @@
+//! From SQLite's codes to errors that say what to do.
+
+use std::path::Path;
+
+use rusqlite::ffi::ErrorCode as Code;
+use tenure_store::{Error, ErrorKind};
+
+/// What went wrong inside a transaction or a query: SQLite's word, or ours.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error(transparent)]
+    Sql(#[from] rusqlite::Error),
+    /// A row that Tenure cannot have written.
+    #[error("the row {0} is not one that Tenure writes")]
+    Damaged(String),
+    #[error(transparent)]
+    Ours(#[from] Error),
+}
+
+pub(crate) type Outcome<T> = Result<T, Fault>;
+
+impl Fault {
+    /// Whether the disk was found full while writing.
+    pub(crate) fn is_full(&self) -> bool {
+        self.code() == Some(Code::DiskFull)
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(self.code(), Some(Code::DatabaseBusy | Code::DatabaseLocked))
+    }
+
+    fn code(&self) -> Option<Code> {
+        match self {
+            Self::Sql(rusqlite::Error::SqliteFailure(failure, _)) => Some(failure.code),
+            _ => None,
+        }
+    }
+
+    /// The error as a caller gets it: what was done, to which file, and what
+    /// to do about it.
+    pub(crate) fn told(self, doing: &str, file: &Path) -> Error {
+        let file = file.display();
+        let (kind, remedy) = match (&self, self.code()) {
+            (Self::Ours(_), _) => (ErrorKind::Internal, ""),
+            (Self::Damaged(_), _) => (
+                ErrorKind::Foreign,
+                "restore the file from a backup, or move it away to begin with term 1 again",
+            ),
+            (_, code) => kind_of(code),
+        };
+        match self {
+            Self::Ours(error) => error,
+            fault => Error::new(kind, format!("{doing} in {file} failed"))
+                .caused_by(fault)
+                .remedy(remedy),
+        }
+    }
+}
+
+fn kind_of(code: Option<Code>) -> (ErrorKind, &'static str) {
+    match code {
+        Some(Code::DatabaseBusy | Code::DatabaseLocked) => (
+            ErrorKind::Busy,
+            "another process holds the write lock for too long: look for a transaction left open",
+        ),
+        Some(Code::DiskFull) => {
+            (ErrorKind::Unwritable, "the disk is full: free some space on its file system")
+        }
+        Some(Code::ReadOnly) => (
+            ErrorKind::Unwritable,
+            "let this process write the file, the directory it lies in, and what lies beside it \
+             under the same name",
+        ),
+        Some(Code::SystemIoFailure) => (
+            ErrorKind::Unwritable,
+            "look at the disk and the kernel's log; do not delete the -wal file",
+        ),
+        Some(Code::CannotOpen) => (
+            ErrorKind::Unwritable,
+            "give the path of a file in a directory that exists and that this process may write",
+        ),
+        Some(Code::PermissionDenied | Code::AuthorizationForStatementDenied) => {
+            (ErrorKind::Denied, "let this process write the file and its directory")
+        }
+        Some(Code::NotADatabase) => (
+            ErrorKind::Foreign,
+            "the file is not an SQLite database, or is encrypted: give another path",
+        ),
+        Some(Code::DatabaseCorrupt) => (
+            ErrorKind::Foreign,
+            "the file is damaged: restore it from a backup, or move it away to begin with term 1 \
+             again",
+        ),
+        _ => (ErrorKind::Internal, "please report this"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::ffi;
+
+    #[test]
+    fn every_code_gives_its_kind_the_file_and_a_remedy() {
+        for (code, kind, word) in [
+            (ffi::SQLITE_BUSY, ErrorKind::Busy, "transaction left open"),
+            (ffi::SQLITE_FULL, ErrorKind::Unwritable, "free some space"),
+            (ffi::SQLITE_READONLY, ErrorKind::Unwritable, "let this process write"),
+            (ffi::SQLITE_IOERR, ErrorKind::Unwritable, "look at the disk"),
+            (ffi::SQLITE_CANTOPEN, ErrorKind::Unwritable, "directory that exists"),
+            (ffi::SQLITE_PERM, ErrorKind::Denied, "let this process write"),
+            (ffi::SQLITE_NOTADB, ErrorKind::Foreign, "another path"),
+            (ffi::SQLITE_CORRUPT, ErrorKind::Foreign, "backup"),
+            (ffi::SQLITE_MISUSE, ErrorKind::Internal, "report"),
+        ] {
+            let failure = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            let told = Fault::Sql(failure).told("claiming", Path::new("/x/t.db"));
+            assert_eq!(told.kind(), kind, "{told}");
+            let text = told.to_string();
+            assert!(text.contains("claiming in /x/t.db failed") && text.contains(word), "{text}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Opening the file: recognising it, and making the tables once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, MAIN_DB, OpenFlags, OptionalExtension};
+use tenure_store::{BootClock, Error, ErrorKind, Result};
+
+use crate::error::{Fault, Outcome};
+use crate::{SqliteOptions, filesystem};
+
+/// The version of the tables that this code reads and writes.
+const VERSION: i64 = 1;
+
+/// Marks a file that Tenure made: "Tenu" in ASCII, shown by `file(1)`.
+const APPLICATION_ID: i64 = 0x5465_6e75;
+
+/// Refuses what cannot be a database of ours before anything is created, and
+/// gives the path in full, since the working directory may change.
+pub(crate) fn check_path(path: &Path) -> Result<PathBuf> {
+    let refuse = |what: &str, remedy: &str| {
+        Err(Error::new(ErrorKind::Invalid, what.to_owned()).remedy(remedy))
+    };
+    let shown = path.display();
+    if path.as_os_str().is_empty() || path == Path::new(":memory:") {
+        let what = format!("{shown:?} is not the path of a file");
+        return refuse(&what, "give one, as in sqlite:/var/lib/app/tenure.db, or use memory:");
+    }
+    let full = std::path::absolute(path).map_err(|error| {
+        Error::new(ErrorKind::Invalid, format!("the path {shown} cannot be made absolute"))
+            .caused_by(error)
+            .remedy("give an absolute path")
+    })?;
+    if let Ok(found) = fs::metadata(&full) {
+        if found.is_dir() {
+            let what = format!("{shown} is a directory");
+            return refuse(&what, &format!("give a file in it, as in {shown}/tenure.db"));
+        }
+        if !found.is_file() {
+            return refuse(&format!("{shown} is not a regular file"), "give another path");
+        }
+    }
+    let Some(directory) = full.parent().filter(|dir| dir.is_dir()) else {
+        let what = format!("the directory that {shown} is to lie in does not exist");
+        return refuse(&what, "create it, or give another path");
+    };
+    filesystem::check(&full, directory)?;
+    Ok(full)
+}
+
+/// Connects to a file whose path was checked, and makes it ready. Any number of
+/// processes may do so at once (C33).
+pub(crate) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection> {
+    // `Instant` would do here, but there is one clock in this house.
+    let deadline = BootClock::read() + options.busy_timeout;
+    loop {
+        match try_connect(path, options) {
+            // Switching to the write-ahead log does not wait for its lock by
+            // itself as other statements do.
+            Err(fault) if fault.is_busy() && BootClock::read() < deadline => {
+                std::thread::sleep(Duration::from_millis(3));
+            }
+            done => return done.map_err(|fault| fault.told("opening the tables", path)),
+        }
+    }
+}
+
+fn try_connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(path, flags)?;
+    db.busy_timeout(options.busy_timeout)?;
+    db.set_prepared_statement_cache_capacity(64);
+    if db.is_readonly(MAIN_DB)? {
+        return Err(read_only(path).into());
+    }
+    // A file that is not ours is left exactly as it was.
+    let found = recognise(&db, path, options)?;
+    let mode: String = db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(no_log(path, &mode).into());
+    }
+    db.pragma_update(None, "synchronous", "FULL")?;
+    if found == Found::Nothing {
+        make_tables(&db, path, options)?;
+    }
+    Ok(db)
+}
+
+/// Makes the tables, unless somebody else has just done so.
+fn make_tables(db: &Connection, path: &Path, options: &SqliteOptions) -> Outcome<()> {
+    db.execute_batch("BEGIN IMMEDIATE")?;
+    let made = recognise(db, path, options).and_then(|found| {
+        if found == Found::Nothing {
+            if is_empty(db)? {
+                db.pragma_update(None, "application_id", APPLICATION_ID)?;
+            }
+            db.execute_batch(include_str!("sql/schema.sql"))?;
+        }
+        Ok(db.execute_batch("COMMIT")?)
+    });
+    if made.is_err() && !db.is_autocommit() {
+        // The error that counts is the first one.
+        drop(db.execute_batch("ROLLBACK"));
+    }
+    made
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// Nothing of ours, in a place where we may begin.
+    Nothing,
+    /// Our tables, of the version we know.
+    Ours,
+}
+
+fn recognise(db: &Connection, path: &Path, options: &SqliteOptions) -> Outcome<Found> {
+    let ours = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'tenure_meta'";
+    let ours: Option<i64> = db.query_row(ours, [], |row| row.get(0)).optional()?;
+    if ours.is_none() {
+        return if options.share_file || is_empty(db)? {
+            Ok(Found::Nothing)
+        } else {
+            Err(foreign(path).into())
+        };
+    }
+    let version = "SELECT value FROM tenure_meta WHERE name = 'schema'";
+    let version: Option<i64> = db.query_row(version, [], |row| row.get(0)).optional()?;
+    match version {
+        Some(VERSION) => Ok(Found::Ours),
+        Some(newer) if newer > VERSION => Err(too_new(path, newer).into()),
+        _ => Err(Fault::Damaged("schema of tenure_meta".into())),
+    }
+}
+
+/// Whether nobody has put anything into the file yet.
+fn is_empty(db: &Connection) -> Outcome<bool> {
+    let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let pragma = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    Ok(tables == 0 && pragma("application_id")? == 0 && pragma("user_version")? == 0)
+}
+
+fn foreign(path: &Path) -> Error {
+    let what = format!("{} is an SQLite file of something else than Tenure", path.display());
+    Error::new(ErrorKind::Foreign, what).remedy(
+        "give another path, or open it with share_file if the elections are to live in the \
+         application's own database",
+    )
+}
+
+fn too_new(path: &Path, version: i64) -> Error {
+    let what = format!(
+        "{} has tables of version {version}, and this program knows version {VERSION}",
+        path.display()
+    );
+    Error::new(ErrorKind::Foreign, what)
+        .remedy("upgrade this program to the version that the others run, or give another path")
+}
+
+fn read_only(path: &Path) -> Error {
+    Error::new(ErrorKind::Unwritable, format!("{} cannot be written", path.display())).remedy(
+        "let this process write the file and its directory, and see that the file system is not \
+         mounted read-only",
+    )
+}
+
+fn no_log(path: &Path, mode: &str) -> Error {
+    let what = format!(
+        "{} stays in journal mode {mode}: its file system gives SQLite no shared memory",
+        path.display()
+    );
+    Error::new(ErrorKind::Invalid, what).remedy("give a path on a local disk")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_text_says_the_version_the_code_knows() {
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch(include_str!("sql/schema.sql")).unwrap();
+        let found = recognise(&db, Path::new("x"), &SqliteOptions::new()).unwrap();
+        assert_eq!(found, Found::Ours);
+    }
+
+    #[test]
+    fn paths_that_name_no_file_are_refused_with_what_to_give_instead() {
+        for (path, word) in [
+            ("", "memory:"),
+            (":memory:", "memory:"),
+            ("/tmp", "/tmp/tenure.db"),
+            ("/dev/null", "regular file"),
+            ("/no/such/directory/t.db", "create it"),
+        ] {
+            let error = check_path(Path::new(path)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+            assert!(error.to_string().contains(word), "{error}");
+        }
+    }
+}

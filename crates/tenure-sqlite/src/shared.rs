@@ -1,0 +1,102 @@
+//! What the threads and the followers of one store handle share.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use tenure_core::Incarnation;
+use tokio::sync::watch;
+
+use crate::judge::Sightings;
+use crate::lives::Lives;
+use crate::{BootKey, SqliteOptions};
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) path: PathBuf,
+    pub(crate) options: SqliteOptions,
+    pub(crate) boot: BootKey,
+    pub(crate) sightings: Sightings,
+    pub(crate) lives: Lives,
+    /// Rises whenever there may be something to look at.
+    pub(crate) stirred: watch::Sender<u64>,
+    pub(crate) gone: Gone,
+}
+
+impl Shared {
+    /// What follows a commit: lives that are over are let go, and those who
+    /// follow, here and in other processes, are woken.
+    pub(crate) fn settle(&self, wrote: bool, over: &[Incarnation]) {
+        for life in over {
+            self.sightings.forget(*life);
+            self.lives.let_go(*life);
+            self.lives.bury(*life);
+        }
+        if wrote {
+            self.lives.ring();
+            self.stir();
+        }
+    }
+
+    pub(crate) fn stir(&self) {
+        self.stirred.send_modify(|times| *times = times.wrapping_add(1));
+    }
+}
+
+/// The deaths noticed lately, each numbered, so that every follower can take up
+/// where it was.
+#[derive(Debug, Default)]
+pub(crate) struct Gone(Mutex<Noticed>);
+
+#[derive(Debug, Default)]
+struct Noticed {
+    lately: VecDeque<Incarnation>,
+    /// How many there were before those.
+    before: u64,
+}
+
+/// A follower further behind than this looks at everything instead.
+const MOST: usize = 1_000;
+
+impl Gone {
+    pub(crate) fn push(&self, life: Incarnation) {
+        let mut noticed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        noticed.lately.push_back(life);
+        if noticed.lately.len() > MOST {
+            noticed.lately.pop_front();
+            noticed.before += 1;
+        }
+    }
+
+    /// How many deaths were noticed so far.
+    pub(crate) fn count(&self) -> u64 {
+        let noticed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        noticed.before + noticed.lately.len() as u64
+    }
+
+    /// The deaths after the first `seen`; `None` if some are forgotten.
+    pub(crate) fn after(&self, seen: u64) -> Option<Vec<Incarnation>> {
+        let noticed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let skip = usize::try_from(seen.checked_sub(noticed.before)?).ok()?;
+        Some(noticed.lately.iter().skip(skip).copied().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_follower_far_behind_is_told_that_some_deaths_are_forgotten() {
+        let gone = Gone::default();
+        for n in 0..(MOST as u128 + 5) {
+            gone.push(Incarnation::from_u128(n));
+        }
+        assert_eq!(gone.count(), MOST as u64 + 5);
+        assert_eq!(gone.after(4), None);
+        assert_eq!(gone.after(5).unwrap().len(), MOST);
+        let last = Incarnation::from_u128(MOST as u128 + 4);
+        assert_eq!(gone.after(MOST as u64 + 4).unwrap(), [last]);
+        assert!(gone.after(MOST as u64 + 5).unwrap().is_empty());
+    }
+}

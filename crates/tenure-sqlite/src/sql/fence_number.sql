@@ -1,0 +1,1 @@
+SELECT number FROM tenure_elections WHERE ns = ?1 AND name = ?2

@@ -1,0 +1,1 @@
+DELETE FROM tenure_journal WHERE ns = ?1 AND seq <= ?2

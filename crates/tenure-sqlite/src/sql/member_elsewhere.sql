@@ -1,0 +1,1 @@
+SELECT * FROM tenure_members WHERE boot <> ?1

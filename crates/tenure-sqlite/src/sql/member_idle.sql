@@ -1,0 +1,1 @@
+SELECT * FROM tenure_members WHERE ns = ?1 AND holds = 0 ORDER BY id

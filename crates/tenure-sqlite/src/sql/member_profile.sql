@@ -1,0 +1,1 @@
+UPDATE tenure_members SET endpoints = ?3, metadata = ?4 WHERE ns = ?1 AND id = ?2

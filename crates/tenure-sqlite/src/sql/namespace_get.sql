@@ -1,0 +1,1 @@
+SELECT seq, trimmed FROM tenure_namespaces WHERE ns = ?1

@@ -1,0 +1,110 @@
+-- Version 1. Instants are nanoseconds of CLOCK_BOOTTIME and mean something only
+-- together with the boot they were read in; spans are nanoseconds; wall-clock
+-- times are milliseconds of Unix time and are for people only.
+
+CREATE TABLE tenure_meta (
+    name  TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The journal's place of each namespace: the newest entry, and the newest one
+-- that is no longer kept.
+CREATE TABLE tenure_namespaces (
+    ns      TEXT PRIMARY KEY,
+    seq     INTEGER NOT NULL,
+    trimmed INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One row for each member, and one heartbeat, whatever it holds. `beat` changes
+-- with every heartbeat, so that a process of another boot sees life in it.
+CREATE TABLE tenure_members (
+    ns          TEXT NOT NULL,
+    id          TEXT NOT NULL,
+    incarnation TEXT NOT NULL,
+    boot        TEXT NOT NULL,
+    beat        INTEGER NOT NULL,
+    beat_at     INTEGER NOT NULL,
+    ttl         INTEGER NOT NULL,
+    holds       INTEGER NOT NULL,
+    attention   INTEGER NOT NULL,
+    condemned   INTEGER NOT NULL,
+    joined_at   INTEGER NOT NULL,
+    endpoints   TEXT NOT NULL,
+    metadata    BLOB NOT NULL,
+    PRIMARY KEY (ns, id)
+) STRICT;
+CREATE UNIQUE INDEX tenure_members_incarnation ON tenure_members (incarnation, ns);
+
+-- Lives that are over, for as long as the journal remembers them: a late join
+-- does not bring one back.
+CREATE TABLE tenure_ended (
+    ns          TEXT NOT NULL,
+    incarnation TEXT NOT NULL,
+    seq         INTEGER NOT NULL,
+    PRIMARY KEY (ns, incarnation)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tenure_ended_seq ON tenure_ended (ns, seq);
+
+-- A row is never deleted: `number` must not go back.
+CREATE TABLE tenure_elections (
+    ns           TEXT NOT NULL,
+    name         TEXT NOT NULL,
+    number       INTEGER NOT NULL DEFAULT 0,
+    holder       TEXT,
+    incarnation  TEXT,
+    elected_at   INTEGER NOT NULL DEFAULT 0,
+    winner       TEXT,
+    nonce        INTEGER NOT NULL DEFAULT 0,
+    pause_reason TEXT,
+    pause_by     TEXT,
+    step_reason  TEXT,
+    step_by      TEXT,
+    step_to      TEXT,
+    heir         TEXT,
+    heir_boot    TEXT,
+    heir_from    INTEGER,
+    heir_span    INTEGER,
+    PRIMARY KEY (ns, name)
+) STRICT;
+CREATE INDEX tenure_elections_held ON tenure_elections (ns, incarnation)
+    WHERE incarnation IS NOT NULL;
+
+CREATE INDEX tenure_elections_never_won ON tenure_elections (ns) WHERE number = 0;
+
+-- `stood` is the journal's place of the candidacy's beginning: it orders those
+-- who wait without comparing clocks.
+CREATE TABLE tenure_candidates (
+    ns          TEXT NOT NULL,
+    election    TEXT NOT NULL,
+    id          TEXT NOT NULL,
+    incarnation TEXT NOT NULL,
+    priority    INTEGER NOT NULL,
+    stood       INTEGER NOT NULL,
+    boot        TEXT NOT NULL,
+    since       INTEGER NOT NULL,
+    PRIMARY KEY (ns, election, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tenure_candidates_id ON tenure_candidates (ns, id);
+
+CREATE TABLE tenure_journal (
+    ns          TEXT NOT NULL,
+    seq         INTEGER NOT NULL,
+    at          INTEGER NOT NULL,
+    kind        TEXT NOT NULL,
+    election    TEXT,
+    number      INTEGER,
+    member      TEXT,
+    incarnation TEXT,
+    priority    INTEGER,
+    cause       TEXT,
+    reason      TEXT,
+    by_whom     TEXT,
+    heir        TEXT,
+    endpoints   TEXT,
+    metadata    BLOB,
+    PRIMARY KEY (ns, seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tenure_journal_election ON tenure_journal (ns, election, seq)
+    WHERE election IS NOT NULL;
+
+INSERT INTO tenure_meta (name, value) VALUES ('schema', 1);

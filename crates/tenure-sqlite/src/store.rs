@@ -1,0 +1,272 @@
+//! The store: the contract's verbs, carried to the desks.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use rusqlite::params;
+use tenure_core::{
+    Amend, Amended, Beat, Claim, Claims, Heartbeat, Incarnation, Join, Joined, MemberRef,
+    Namespace, Query, Release, Snapshot,
+};
+use tenure_store::{
+    Capabilities, Error, ErrorKind, Following, From, Result, SharedStore, Store, Watch,
+};
+use tokio::sync::{oneshot, watch};
+
+use crate::desk::{Desk, Durability, Office};
+use crate::error::Outcome;
+use crate::follow::Follower;
+use crate::judge::Sightings;
+use crate::lives::Lives;
+use crate::rows::Member;
+use crate::shared::{Gone, Shared};
+use crate::txn::Txn;
+use crate::watch::Watcher;
+use crate::{BootKey, SqliteOptions, schema};
+
+/// The most bids or releases in one request.
+const BATCH: usize = 1_000;
+
+/// Elections in an SQLite file, for processes of one host.
+///
+/// Clones share the connections; every process opens its own.
+///
+/// ```
+/// # use tenure_core::{ElectionName, Namespace, Query, TermNumber};
+/// # use tenure_sqlite::{SqliteOptions, SqliteStore};
+/// # use tenure_store::Store;
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("tenure.db");
+/// # runtime.block_on(async {
+/// let store = SqliteStore::open(&path, SqliteOptions::new()).await?;
+/// let name = ElectionName::new("nightly-report").unwrap();
+/// let seen = store.read(&Namespace::default(), &Query::elections([name])).await?;
+/// assert_eq!(seen.elections[0].number, TermNumber::NONE);
+/// # Ok::<(), tenure_store::Error>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone, Debug)]
+pub struct SqliteStore {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) shared: Arc<Shared>,
+    writer: Office,
+    reader: Office,
+    watcher: Watcher,
+}
+
+impl SqliteStore {
+    /// Opens the file, and makes it if there is none. Any number of processes
+    /// may do so at once.
+    ///
+    /// Fails if the path cannot be written, names a directory, lies on a network
+    /// file system, or holds something that is not Tenure's or is newer than
+    /// this program; each error says what to do.
+    pub async fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self> {
+        let path = path.as_ref().to_owned();
+        let (reply, opened) = oneshot::channel();
+        // Opening reads, writes and locks the file: not on the caller's thread.
+        let opening = move || drop(reply.send(Self::open_blocking(path, options)));
+        let thread = std::thread::Builder::new().name("tenure-open".into()).spawn(opening);
+        thread.map_err(|error| {
+            Error::new(ErrorKind::Internal, "starting a thread to open the SQLite store failed")
+                .caused_by(error)
+                .remedy("raise the limit on threads")
+        })?;
+        let gone = |_| Error::new(ErrorKind::Internal, "opening the SQLite store panicked");
+        opened.await.map_err(gone)?
+    }
+
+    /// [`open`](Self::open) for callers that may block.
+    pub fn open_blocking(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self> {
+        options.check()?;
+        let boot = match &options.boot_key {
+            Some(key) => key.clone(),
+            None => BootKey::of_this_process()?,
+        };
+        let full = schema::check_path(path.as_ref())?;
+        let writer = schema::connect(&full, &options)?;
+        // Only now is there a file to resolve: everybody must agree on what lies
+        // beside it, whatever links they came by.
+        let path = full.canonicalize().unwrap_or(full);
+        let reader = schema::connect(&path, &options)?;
+        let lives = Lives::open(&path)?;
+        let (sightings, gone) = (Sightings::default(), Gone::default());
+        let stirred = watch::Sender::new(0);
+        let shared = Shared { path, options, boot, sightings, lives, stirred, gone };
+        let shared = Arc::new(shared);
+        let mut writer = Desk::new(writer, Arc::clone(&shared));
+        writer.take_stock()?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                watcher: Watcher::start(Arc::clone(&shared))?,
+                writer: Office::open("tenure-write", writer)?,
+                reader: Office::open("tenure-read", Desk::new(reader, Arc::clone(&shared)))?,
+                shared,
+            }),
+        })
+    }
+
+    /// This store, as most functions take one.
+    #[must_use]
+    pub fn shared(self) -> SharedStore {
+        Arc::new(self)
+    }
+
+    /// The kernel lock that proves the life of a member that joined through this
+    /// handle: another reference to the same open file. Whoever keeps it, in
+    /// this process or in another it was passed to, keeps the member from being
+    /// taken for dead before its ttl has run out.
+    #[must_use]
+    pub fn liveness_lock(&self, life: Incarnation) -> Option<OwnedFd> {
+        self.inner.shared.lives.duplicate(life)
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        ns: &Namespace,
+        durability: Durability,
+        step: impl FnOnce(&mut Txn<'_>) -> Outcome<T> + Send + 'static,
+    ) -> Result<T> {
+        let ns = ns.clone();
+        self.inner.writer.ask(move |desk| desk.write(doing, &ns, durability, step)).await
+    }
+
+    fn lives(&self) -> &Lives {
+        &self.inner.shared.lives
+    }
+}
+
+impl Inner {
+    /// Looks at one moment of a namespace.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        ns: &Namespace,
+        look: impl FnOnce(&Txn<'_>) -> Outcome<T> + Send + 'static,
+    ) -> Result<T> {
+        let ns = ns.clone();
+        self.reader.ask(move |desk| desk.look(doing, &ns, look)).await
+    }
+}
+
+impl Desk {
+    /// Once, at opening: starts to count for the members of other boots, and
+    /// removes the lock files of nobody.
+    fn take_stock(&mut self) -> Result<()> {
+        let (nowhere, shared) = (Namespace::default(), self.shared());
+        let boot = shared.boot.clone();
+        self.look("taking stock", &nowhere, |txn| {
+            let sql = include_str!("sql/member_elsewhere.sql");
+            for member in txn.all(sql, params![boot.as_str()], Member::read)? {
+                txn.remaining(&member);
+            }
+            Ok(())
+        })?;
+        // What cannot be looked up is left where it is.
+        shared.lives.sweep(|life| {
+            let sql = include_str!("sql/member_exists.sql");
+            let known = |txn: &Txn<'_>| txn.one(sql, params![life.to_string()], |_| Ok(()));
+            self.look("looking for a member", &nowhere, known).map_or(true, |row| row.is_some())
+        });
+        Ok(())
+    }
+}
+
+fn within_batch(what: &str, count: usize) -> Result<()> {
+    if count <= BATCH {
+        return Ok(());
+    }
+    let message = format!("{count} {what} in one request are more than the limit of {BATCH}");
+    Err(Error::new(ErrorKind::Invalid, message).remedy("split the request"))
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined> {
+        let (asked, shared) = (join.clone(), Arc::clone(&self.inner.shared));
+        let namespace = ns.clone();
+        let joined = move |desk: &mut Desk| {
+            // The lock comes before the row, so that a row of this boot without
+            // a held lock is always one whose process is gone.
+            let life = asked.member.incarnation;
+            let fresh = shared.lives.hold(life, asked.ttl)?;
+            let answer =
+                desk.write("joining", &namespace, Durability::PowerCut, |txn| txn.join(&asked));
+            let refused = match &answer {
+                Ok(Joined::In { .. }) => false,
+                Ok(Joined::Taken { .. }) => true,
+                Err(error) => !error.may_have_applied(),
+            };
+            if fresh && refused {
+                shared.lives.let_go(life);
+            }
+            answer
+        };
+        self.inner.writer.ask(joined).await
+    }
+
+    async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
+        let asked = beat.clone();
+        self.lives().granted(beat.member.incarnation, beat.ttl);
+        let step = move |txn: &mut Txn<'_>| txn.heartbeat(&asked);
+        self.write("beating", ns, Durability::Crash, step).await
+    }
+
+    async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
+        let asked = member.clone();
+        let step = move |txn: &mut Txn<'_>| txn.leave(&asked);
+        self.write("leaving", ns, Durability::PowerCut, step).await
+    }
+
+    async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
+        within_batch("bids", claim.bids.len())?;
+        let asked = claim.clone();
+        self.lives().granted(claim.member.incarnation, claim.ttl);
+        let step = move |txn: &mut Txn<'_>| txn.claim(&asked);
+        self.write("claiming", ns, Durability::PowerCut, step).await
+    }
+
+    async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
+        within_batch("releases", release.items.len())?;
+        let asked = release.clone();
+        let step = move |txn: &mut Txn<'_>| txn.release(&asked);
+        self.write("releasing", ns, Durability::PowerCut, step).await
+    }
+
+    async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
+        let asked = amend.clone();
+        let step = move |txn: &mut Txn<'_>| txn.amend(&asked);
+        self.write("amending", ns, Durability::PowerCut, step).await
+    }
+
+    async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
+        let asked = query.clone();
+        self.inner.look("reading", ns, move |txn| txn.read(&asked)).await
+    }
+
+    async fn follow(&self, ns: &Namespace, from: From) -> Result<Box<dyn Following>> {
+        Ok(Box::new(Follower::new(Arc::clone(&self.inner), ns, from).await?))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let native = self.inner.watcher.is_native();
+        let poll = self.inner.shared.options.poll;
+        let mut capabilities = Capabilities::judging("sqlite");
+        capabilities.watch = if native { Watch::Native } else { Watch::Polled(poll) };
+        capabilities.transactional_fence = true;
+        capabilities.proof_of_death = true;
+        capabilities.batch = BATCH;
+        capabilities
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! What only the inside can see: which commits are synced, and that a defect
+//! in one request does not silence the rest.
+
+use std::time::Duration;
+
+use tenure_core::{
+    Amend, Bid, Claim, Claimed, Claims, ElectionName, Heartbeat, Incarnation, Join, MemberId,
+    MemberRef, Namespace, Nonce, Note, Priority, Profile, Query, Release, ReleaseCause,
+    ReleaseItem, TermNumber,
+};
+use tenure_store::{ErrorKind, Store};
+
+use super::*;
+
+const TTL: Duration = Duration::from_secs(10);
+
+fn a() -> MemberRef {
+    MemberRef::new(MemberId::new("a").unwrap(), Incarnation::from_u128(1))
+}
+
+fn e() -> ElectionName {
+    ElectionName::new("e").unwrap()
+}
+
+fn join() -> Join {
+    Join { member: a(), ttl: TTL, profile: Profile::default(), supersede: true }
+}
+
+fn claim() -> Claim {
+    let bid = Bid { election: e(), priority: Priority::default(), nonce: Nonce::new(1) };
+    Claim { member: a(), ttl: TTL, bids: vec![bid], heir_grace: Duration::ZERO }
+}
+
+/// The pragma in force at the writer since its last transaction: 2 syncs the
+/// log at every commit, 1 only at checkpoints.
+async fn synchronous(store: &SqliteStore) -> i64 {
+    let pragma = |desk: &mut Desk| {
+        Ok(desk.db().pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap())
+    };
+    store.inner.writer.ask(pragma).await.unwrap()
+}
+
+/// H18: term numbers survive a power cut; heartbeats need not, and must not
+/// cost a sync each.
+#[tokio::test]
+async fn all_but_heartbeats_are_committed_with_a_full_sync() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path().join("t.db"), SqliteOptions::new()).await.unwrap();
+    let ns = Namespace::default();
+    let beat = Heartbeat { member: a(), ttl: TTL, held: vec![] };
+    let item = ReleaseItem {
+        election: e(),
+        number: Some(TermNumber::new(1)),
+        cause: ReleaseCause::Resigned,
+        successor: None,
+    };
+    let release = Release { member: a(), items: vec![item], heir_grace: Duration::ZERO };
+    let pause = Amend::Pause { election: e(), reason: Note::default(), by: Note::default() };
+
+    store.join(&ns, &join()).await.unwrap();
+    assert_eq!(synchronous(&store).await, 2, "join");
+    store.heartbeat(&ns, &beat).await.unwrap();
+    assert_eq!(synchronous(&store).await, 1, "heartbeat");
+    store.claim(&ns, &claim()).await.unwrap();
+    assert_eq!(synchronous(&store).await, 2, "claim");
+    store.heartbeat(&ns, &beat).await.unwrap();
+    store.release(&ns, &release).await.unwrap();
+    assert_eq!(synchronous(&store).await, 2, "release");
+    store.heartbeat(&ns, &beat).await.unwrap();
+    store.amend(&ns, &pause).await.unwrap();
+    assert_eq!(synchronous(&store).await, 2, "amend");
+    store.heartbeat(&ns, &beat).await.unwrap();
+    store.leave(&ns, &a()).await.unwrap();
+    assert_eq!(synchronous(&store).await, 2, "leave");
+}
+
+/// A panic in one request is that request's error. What it had begun is rolled
+/// back, and the next one is served.
+#[tokio::test]
+async fn a_panic_in_one_request_is_an_error_and_leaves_the_store_working() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path().join("t.db"), SqliteOptions::new()).await.unwrap();
+    let ns = Namespace::default();
+    store.join(&ns, &join()).await.unwrap();
+    let bad = |txn: &mut Txn<'_>| -> Outcome<()> {
+        txn.leave(&a())?;
+        panic!("on purpose");
+    };
+    let error = store.write("panicking", &ns, Durability::Crash, bad).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Internal);
+    assert!(error.may_have_applied(), "nobody can say");
+    let Claims::Answered(answers) = store.claim(&ns, &claim()).await.unwrap() else {
+        panic!("the leave was not rolled back")
+    };
+    assert!(matches!(&answers[..], [Claimed::Won(_)]), "{answers:?}");
+}
+
+/// C12: the heartbeat of a member that holds ten thousand elections touches the
+/// rows that the heartbeat of an idle one does.
+#[tokio::test]
+async fn a_heartbeat_costs_the_same_whatever_is_held() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path().join("t.db"), SqliteOptions::new()).await.unwrap();
+    let ns = Namespace::default();
+    store.join(&ns, &join()).await.unwrap();
+    let beat = Heartbeat { member: a(), ttl: TTL, held: vec![] };
+    let changes = |desk: &mut Desk| -> Result<u64> { Ok(desk.db().total_changes()) };
+    let mut cost = Vec::new();
+    for batch in 0..=10 {
+        let before = store.inner.writer.ask(changes).await.unwrap();
+        store.heartbeat(&ns, &beat).await.unwrap();
+        cost.push(store.inner.writer.ask(changes).await.unwrap() - before);
+        let bids = (0..1_000).map(|n| Bid {
+            election: ElectionName::new(format!("e-{batch}-{n}")).unwrap(),
+            priority: Priority::default(),
+            nonce: Nonce::new(1),
+        });
+        let claim = Claim { bids: bids.collect(), ..claim() };
+        let Claims::Answered(answers) = store.claim(&ns, &claim).await.unwrap() else { panic!() };
+        assert!(answers.iter().all(|answer| matches!(answer, Claimed::Won(_))));
+    }
+    assert_eq!(cost, [1; 11], "one row each");
+    let seen = store.read(&ns, &Query::members()).await.unwrap();
+    assert_eq!(seen.members[0].holds, 11_000);
+}

@@ -1,0 +1,171 @@
+//! Rows of another boot, and what lies beside the file.
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::*;
+use tenure_core::{Beat, Happening, Joined, Query, TermNumber};
+use tenure_sqlite::{BootKey, SqliteOptions};
+use tenure_store::{ManualClock, Store};
+
+fn boot(key: &str, clock: &Arc<ManualClock>) -> SqliteOptions {
+    SqliteOptions::new().boot_key(BootKey::named(key)).clock(clock.clone())
+}
+
+/// A reboot frees everything, once the holder's ttl, widened by drift, has
+/// passed on the clock of whoever wants it.
+#[tokio::test]
+async fn after_a_reboot_a_term_is_free_one_widened_ttl_later_and_not_before() {
+    let place = Place::new();
+    let (a, b) = (member("a", 1), member("b", 2));
+    let clock = Arc::new(ManualClock::new());
+    let before = place.open_with(boot("first", &clock)).await;
+    joined(&before, &a).await;
+    won(before.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
+    drop(before);
+
+    // The clock starts anew, far behind the instants in the file.
+    let clock = Arc::new(ManualClock::new());
+    let after = place.open_with(boot("second", &clock)).await;
+    joined(&after, &b).await;
+    let view = held(after.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
+    let wide = Duration::from_millis(10_010);
+    assert_eq!(view.holder.unwrap().remaining, wide, "what is left on the observer's clock");
+
+    clock.advance(Duration::from_millis(5_000));
+    after.heartbeat(&ns(), &beat(&b)).await.unwrap();
+    clock.advance(Duration::from_millis(5_009));
+    held(after.claim(&ns(), &claim(&b, "e", 2)).await.unwrap());
+    clock.advance(Duration::from_millis(1));
+    let term = won(after.claim(&ns(), &claim(&b, "e", 3)).await.unwrap());
+    assert_eq!(term.number, TermNumber::new(2));
+}
+
+/// Two hosts on one file by mistake: each heartbeat of the one starts the
+/// other's count anew, so that the second never leads beside the first.
+#[tokio::test]
+async fn a_holder_on_another_host_that_beats_is_never_replaced() {
+    let place = Place::new();
+    let (a, b) = (member("a", 1), member("b", 2));
+    let (here, there) = (Arc::new(ManualClock::new()), Arc::new(ManualClock::new()));
+    // The two clocks are months apart, and neither is wrong.
+    there.advance(Duration::from_secs(5_000_000));
+    let first = place.open_with(boot("here", &here)).await;
+    let second = place.open_with(boot("there", &there)).await;
+    joined(&first, &a).await;
+    joined(&second, &b).await;
+    won(first.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
+    for nonce in 1..200 {
+        here.advance(Duration::from_secs(6));
+        there.advance(Duration::from_secs(6));
+        assert!(matches!(first.heartbeat(&ns(), &beat(&a)).await.unwrap(), Beat::Alive { .. }));
+        assert!(matches!(second.heartbeat(&ns(), &beat(&b)).await.unwrap(), Beat::Alive { .. }));
+        held(second.claim(&ns(), &claim(&b, "e", nonce)).await.unwrap());
+    }
+    // And once it is silent, it is replaced after its ttl.
+    for nonce in 200..203 {
+        there.advance(Duration::from_secs(4));
+        second.heartbeat(&ns(), &beat(&b)).await.unwrap();
+        if nonce == 202 {
+            won(second.claim(&ns(), &claim(&b, "e", nonce)).await.unwrap());
+        } else {
+            held(second.claim(&ns(), &claim(&b, "e", nonce)).await.unwrap());
+        }
+    }
+    assert_eq!(first.heartbeat(&ns(), &beat(&a)).await.unwrap(), Beat::Ended { superseded: false });
+}
+
+/// M4: a free lock of another boot proves nothing. The file may have been
+/// copied, or lie on a disk that two kernels see.
+#[tokio::test]
+async fn a_free_lock_of_another_boot_proves_nothing() {
+    let place = Place::new();
+    let (a, b) = (member("a", 1), member("b", 2));
+    let clock = Arc::new(ManualClock::new());
+    let first = place.open_with(boot("here", &clock)).await;
+    joined(&first, &a).await;
+    won(first.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
+    // As if another kernel held the lock: on this one it is free.
+    let lock = place.dir.path().join(format!("tenure.db-live/{}.lock", a.incarnation));
+    std::fs::remove_file(&lock).unwrap();
+    std::fs::write(&lock, "").unwrap();
+
+    let second = place.open_with(boot("there", &clock)).await;
+    joined(&second, &b).await;
+    held(second.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
+    // The same lock, for one of the same boot, is proof.
+    let third = place.open_with(boot("here", &clock)).await;
+    let c = member("c", 3);
+    joined(&third, &c).await;
+    won(third.claim(&ns(), &claim(&c, "e", 1)).await.unwrap());
+    let seen = third.read(&ns(), &Query { history: 100, ..Query::everything() }).await.unwrap();
+    assert!(seen.history.iter().any(|entry| matches!(
+        &entry.what,
+        Happening::Ended { member, cause: tenure_core::EndCause::ProvenDead } if *member == a
+    )));
+}
+
+/// M4: a missing lock file proves nothing either.
+#[tokio::test]
+async fn a_missing_lock_file_proves_nothing() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (a, b) = (member("a", 1), member("b", 2));
+    joined(&store, &a).await;
+    joined(&store, &b).await;
+    won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
+    std::fs::remove_dir_all(place.dir.path().join("tenure.db-live")).unwrap();
+    held(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
+}
+
+/// H27: nothing is left behind by members that come and go, nor by a join that
+/// was refused.
+#[tokio::test]
+async fn lock_files_go_with_their_members() {
+    let place = Place::new();
+    let store = place.open().await;
+    let a = member("a", 1);
+    joined(&store, &a).await;
+    won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
+    assert_eq!(place.lock_files(), [format!("{}.lock", a.incarnation)]);
+    assert!(store.liveness_lock(a.incarnation).is_some());
+    let namesake = store.join(&ns(), &join(&member("a", 2))).await.unwrap();
+    assert!(matches!(namesake, Joined::Taken { by, .. } if by == a.incarnation));
+    assert_eq!(place.lock_files().len(), 1, "a refused join leaves nothing");
+    store.leave(&ns(), &a).await.unwrap();
+    assert!(place.lock_files().is_empty());
+    assert!(store.liveness_lock(a.incarnation).is_none());
+}
+
+/// A file of nobody's, left by a crash between lock and row, goes at opening.
+#[tokio::test]
+async fn orphaned_lock_files_are_removed_at_opening() {
+    let place = Place::new();
+    let store = place.open().await;
+    let a = member("a", 1);
+    joined(&store, &a).await;
+    let orphan = place.dir.path().join(format!("tenure.db-live/{:032x}.lock", 99));
+    std::fs::write(&orphan, "").unwrap();
+    let again = place.open().await;
+    assert_eq!(place.lock_files(), [format!("{}.lock", a.incarnation)]);
+    drop((store, again));
+}
+
+/// A handle that is dropped is not a process that died: somebody in this
+/// process may still trust its term.
+#[tokio::test]
+async fn dropping_a_handle_does_not_hand_its_terms_over_early() {
+    let place = Place::new();
+    let (a, b) = (member("a", 1), member("b", 2));
+    let first = place.open().await;
+    let second = place.open().await;
+    joined(&first, &a).await;
+    joined(&second, &b).await;
+    won(first.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
+    drop(first);
+    for nonce in 1..20 {
+        held(second.claim(&ns(), &claim(&b, "e", nonce)).await.unwrap());
+    }
+}
