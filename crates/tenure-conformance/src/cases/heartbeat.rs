@@ -1,0 +1,155 @@
+//! Heartbeats: they keep the living alive, and never wake the dead.
+
+use tenure_core::{Beat, Query, TermOutcome, TermRef};
+
+use super::members::still_leads;
+use crate::Outcome;
+use crate::case::{ensure, fail, same};
+use crate::world::World;
+
+/// C2: renewed in time, a term stands far beyond its first ttl.
+///
+/// Where time is real, the machine may be too busy to beat in time; such a round
+/// proves nothing and is played again.
+pub(crate) async fn heartbeats_in_time_keep_a_term_standing(world: &World<'_>) -> Outcome {
+    let clock = world.clock();
+    let ttl = world.unit() * 2;
+    for round in 0..10 {
+        let mut a = world.member(&format!("a{round}")).await?;
+        let b = world.member(&format!("b{round}")).await?;
+        let name = format!("e{round}");
+        a.ttl = ttl;
+        let term = a.win(&name).await?;
+        let (mut sent, mut on_time) = (clock.now(), true);
+        for _ in 0..4 {
+            world.pass(world.unit()).await;
+            let next = clock.now();
+            let beat = a.beat().await?;
+            on_time &= clock.now().since(sent) < ttl;
+            sent = next;
+            let alive = matches!(beat, Beat::Alive { .. });
+            ensure!(alive || !on_time, "a heartbeat in time was refused: {beat:?}");
+        }
+        let lost = b.lose(&name).await;
+        if clock.now().since(sent) < ttl && on_time {
+            let view = lost?;
+            same!(view.number, term.number, "the number of the term");
+            return Ok(());
+        }
+    }
+    fail!("the machine is too busy to beat every {ttl:?}: give the harness a longer unit")
+}
+
+/// M1, H7, C6: an expired member that nobody replaced cannot renew.
+pub(crate) async fn an_expired_member_is_answered_ended(world: &World<'_>) -> Outcome {
+    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let term = a.win("e").await?;
+    a.fade(world.unit()).await?;
+    world.lapse(&[&a, &b]).await?;
+    a.ended().await?;
+    a.ended().await?;
+    let view = b.view("e").await?;
+    ensure!(view.holder.is_none(), "a refused heartbeat revives nothing: {view:?}");
+    ensure!(b.win("e").await?.number > term.number, "the election is free");
+    Ok(())
+}
+
+/// C4, C32, B16: the heartbeat was on its way while another took over.
+pub(crate) async fn a_late_heartbeat_does_not_touch_the_successor(world: &World<'_>) -> Outcome {
+    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    a.win("e").await?;
+    a.fade(world.unit()).await?;
+    world.lapse(&[&a, &b]).await?;
+    let term = b.win("e").await?;
+    a.ended().await?;
+    still_leads(world, "e", &term).await?;
+    b.alive().await?;
+    Ok(())
+}
+
+/// M3, H24: each heartbeat states the ttl that counts from then on.
+pub(crate) async fn the_ttl_stated_last_counts(world: &World<'_>) -> Outcome {
+    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let term = a.win("e").await?;
+    a.fade(world.unit()).await?;
+    a.alive().await?;
+    world.lapse(&[&a, &b]).await?;
+    same!(b.lose("e").await?.number, term.number, "the longer ttl, stated last, has begun");
+    a.fade(world.unit()).await?;
+    world.lapse(&[&a, &b]).await?;
+    ensure!(b.win("e").await?.number > term.number, "the shorter ttl, stated last, has run out");
+    Ok(())
+}
+
+/// M1: who never joined is not alive either.
+pub(crate) async fn a_stranger_is_answered_ended(world: &World<'_>) -> Outcome {
+    let (stranger, _a) = (world.life("x").await?, world.member("a").await?);
+    same!(stranger.ended().await?, false, "superseded, although nobody goes by its id");
+    same!(world.ids().await?, ["a"], "the live members");
+    Ok(())
+}
+
+/// C12: a heartbeat is no news, whatever is held.
+pub(crate) async fn heartbeats_are_not_journalled(world: &World<'_>) -> Outcome {
+    let a = world.member("a").await?;
+    a.win("e").await?;
+    let before = world.read(&Query::nothing()).await?.seq;
+    for _ in 0..10 {
+        a.alive().await?;
+    }
+    same!(world.read(&Query::nothing()).await?.seq, before, "the journal position");
+    Ok(())
+}
+
+/// C12, checked both ways: one heartbeat for everything held, or an answer for
+/// each term.
+pub(crate) async fn a_heartbeat_answers_as_the_store_claims(world: &World<'_>) -> Outcome {
+    let a = world.member("a").await?;
+    let (one, _two) = (a.win("one").await?, a.win("two").await?);
+    let beat = a.beat().await?;
+    let Beat::Alive { holds, terms, .. } = &beat else {
+        fail!("the member is alive: {beat:?}");
+    };
+    if world.capabilities().await.shared_heartbeat {
+        same!(*terms, [], "answers for single terms from a store with one heartbeat for all");
+        same!(*holds, Some(2), "the number of terms held");
+        a.resign(&one).await?;
+        let beat = a.beat().await?;
+        let one_left = matches!(beat, Beat::Alive { holds: Some(1), .. });
+        ensure!(one_left, "one term is left: {beat:?}");
+    } else {
+        let mut answered: Vec<_> = terms.iter().map(|t| t.term.clone()).collect();
+        let mut named = a.held();
+        answered.sort();
+        named.sort();
+        same!(answered, named, "the terms answered for");
+        let renewed = terms.iter().all(|t| matches!(t.outcome, TermOutcome::Renewed { .. }));
+        ensure!(renewed, "each is renewed: {terms:?}");
+    }
+    Ok(())
+}
+
+/// E1, B2: a heartbeat that names another's term, or an older one of its own,
+/// renews nothing and gains nothing.
+pub(crate) async fn a_heartbeat_names_terms_in_vain_that_are_not_its_own(
+    world: &World<'_>,
+) -> Outcome {
+    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let theirs = a.win("theirs").await?;
+    let older = b.win("mine").await?;
+    b.resign(&older).await?;
+    let held =
+        [&theirs, &older].map(|t| TermRef { election: t.election.clone(), number: t.number });
+    let (member, ttl) = (b.me.clone(), b.ttl);
+    let beat = tenure_core::Heartbeat { member, ttl, held: held.to_vec() };
+    let beat = b.store.heartbeat(&b.ns, &beat).await?;
+    let Beat::Alive { terms, .. } = &beat else {
+        fail!("the member is alive: {beat:?}");
+    };
+    let expected = if world.capabilities().await.shared_heartbeat { 0 } else { 2 };
+    same!(terms.len(), expected, "answers for single terms");
+    ensure!(terms.iter().all(|t| t.outcome == TermOutcome::Lost), "neither is its own: {terms:?}");
+    still_leads(world, "theirs", &theirs).await?;
+    ensure!(world.view("mine").await?.holder.is_none(), "an older term stays over");
+    Ok(())
+}

@@ -1,0 +1,252 @@
+//! The one list of all cases. [`CASES`] and [`suite!`](crate::suite) are both made
+//! from it, so a case that is written is run: one that is missing here is dead
+//! code, which the compiler reports.
+
+use std::future::Future;
+use std::time::Duration;
+
+use crate::{Case, CaseFailure, Harness, Outcome};
+
+/// How long one case may take. Only a store that hangs takes as long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Hands the list of all cases to another macro, after that macro's arguments.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! each_case {
+    ($target:ident $arguments:tt) => {
+        $crate::$target! {
+            $arguments
+            members {
+                a_member_is_listed_with_what_it_published,
+                a_repeated_join_is_answered_like_the_first,
+                a_member_that_leaves_is_gone_at_once,
+                leaving_releases_everything_held_and_only_that,
+                an_expired_member_is_not_listed,
+                a_namesake_waits_while_the_first_holds_something,
+                a_newer_life_supersedes_one_that_holds_nothing,
+                an_expired_namesake_makes_room_and_loses_its_terms,
+                the_late_leave_of_an_older_life_changes_nothing,
+                a_late_join_brings_no_term_back,
+            }
+            heartbeat {
+                heartbeats_in_time_keep_a_term_standing,
+                an_expired_member_is_answered_ended,
+                a_late_heartbeat_does_not_touch_the_successor,
+                the_ttl_stated_last_counts,
+                a_stranger_is_answered_ended,
+                heartbeats_are_not_journalled,
+                a_heartbeat_answers_as_the_store_claims,
+                a_heartbeat_names_terms_in_vain_that_are_not_its_own,
+            }
+            claim {
+                the_first_candidate_leads_term_one,
+                the_loser_is_told_who_leads,
+                numbers_only_rise,
+                a_new_attempt_of_the_holder_is_a_new_term,
+                the_holders_ttl_decides,
+                taking_over_ends_the_expired_holder,
+                nothing_is_taken_from_a_live_holder,
+                an_expired_caller_wins_nothing,
+                a_stranger_wins_nothing,
+                priority_zero_never_leads,
+                an_incumbent_is_never_preempted,
+                each_bid_is_answered_on_its_own_and_in_order,
+                a_win_counts_as_a_heartbeat,
+                an_older_attempt_of_the_last_winner_is_only_a_late_copy,
+            }
+            succession {
+                a_vacancy_is_kept_for_the_highest_priority,
+                among_equals_the_longest_wait_counts,
+                the_vacancy_of_an_expired_holder_is_kept_too,
+                a_reservation_lapses_with_its_time,
+                a_reservation_lapses_with_its_heir,
+                a_vacancy_is_kept_for_the_successor_named,
+                a_successor_that_is_gone_blocks_nobody,
+                nobody_inherits_from_itself,
+                no_grace_keeps_nothing,
+                candidates_learn_how_many_are_ahead,
+                candidates_are_listed_in_order_of_preference,
+            }
+            release {
+                a_released_election_is_free_at_once,
+                a_release_of_an_older_term_changes_nothing,
+                a_release_by_another_life_changes_nothing,
+                a_release_by_another_member_changes_nothing,
+                a_withdrawal_ends_the_candidacy_alone,
+                a_release_ends_the_candidacy_too,
+                a_late_release_does_not_end_a_newer_candidacy,
+                several_are_released_at_once_each_with_its_cause,
+            }
+            amend {
+                a_step_down_is_kept_with_its_term_and_heard_of,
+                a_step_down_of_another_term_is_superseded,
+                a_step_down_of_nobody_is_answered_vacant,
+                a_successor_must_be_a_live_candidate_that_may_lead,
+                a_newer_step_down_replaces_the_older,
+                a_step_down_ends_with_its_term,
+                nobody_is_newly_elected_during_a_pause,
+                the_incumbent_keeps_its_term_during_a_pause,
+                a_resumed_election_elects_again,
+                pausing_or_resuming_twice_changes_nothing,
+                an_evicted_member_is_ended_but_its_terms_stand_for_its_ttl,
+                what_an_evicted_member_held_is_free_after_its_ttl,
+                evicting_at_once_frees_everything_now,
+                evicting_nobody_is_an_answer,
+            }
+            read {
+                an_unknown_election_is_vacant_with_number_zero,
+                an_expired_holder_is_not_shown,
+                looking_writes_nothing,
+                everything_is_read_at_once,
+                held_by_shows_exactly_what_one_life_holds,
+                history_is_the_newest_entries_oldest_first,
+                a_snapshot_knows_its_place_in_the_journal,
+            }
+            follow {
+                entries_come_in_order_without_gaps,
+                following_resumes_from_a_position,
+                the_journal_tells_the_whole_story,
+                an_interrupted_wait_loses_nothing,
+                one_who_stayed_away_too_long_is_told,
+                hints_begin_with_a_look_at_everything,
+                a_release_is_hinted_and_the_look_finds_it,
+            }
+            namespaces {
+                namespaces_elect_independently,
+                namespaces_do_not_see_each_other,
+                operators_act_on_one_namespace,
+                each_namespace_has_a_journal_of_its_own,
+                names_that_are_alike_are_kept_apart,
+            }
+            capabilities {
+                every_handle_claims_the_same,
+                expiry_is_judged_by_whom_it_is_claimed,
+                nobody_is_ended_without_proof,
+                a_native_watch_is_heard_at_once,
+                positions_rise_only_with_a_journal,
+            }
+            contention {
+                of_many_who_race_exactly_one_wins,
+                of_many_namesakes_exactly_one_is_in,
+                fenced_increments_add_up,
+                a_heartbeat_that_races_a_takeover_loses,
+            }
+            faults {
+                a_repeated_claim_gets_the_same_term_back,
+                a_repeated_win_counts_as_a_heartbeat,
+                a_late_copy_of_a_won_claim_wins_nothing,
+                a_doubled_losing_claim_changes_nothing,
+                a_doubled_release_does_not_touch_the_successor,
+                a_late_release_does_not_touch_a_namesake,
+                late_messages_of_an_ended_life_change_nothing,
+                a_late_step_down_does_not_touch_the_next_term,
+            }
+            limits {
+                profiles_come_back_byte_for_byte,
+                names_come_back_byte_for_byte,
+                notes_come_back_whole,
+                a_full_batch_is_won_and_given_back,
+                one_more_than_a_full_batch_is_refused,
+                the_largest_numbers_are_kept_as_they_are,
+            }
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! list_cases {
+    (() $($topic:ident { $($name:ident,)* })*) => {
+        &[$($(
+            $crate::Case {
+                topic: stringify!($topic),
+                name: stringify!($name),
+                start: |harness| {
+                    Box::pin(async move {
+                        let world = $crate::world::World::new(harness);
+                        $crate::cases::$topic::$name(&world).await
+                    })
+                },
+            },
+        )*)*]
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! test_cases {
+    (($harness:expr) $($topic:ident { $($name:ident,)* })*) => {
+        $(
+            mod $topic {
+                #[allow(unused_imports)]
+                use super::*;
+                $(
+                    #[test]
+                    fn $name() {
+                        let path = concat!(stringify!($topic), "::", stringify!($name));
+                        $crate::run(path, async { $harness });
+                    }
+                )*
+            }
+        )*
+    };
+}
+
+/// Runs the whole suite: one `#[test]` for each case, in a module for each topic.
+///
+/// The expression makes the [`Harness`] and is evaluated anew for each case,
+/// inside an async block, so that it may await. In `tests/conformance.rs`:
+///
+/// ```
+/// use std::sync::Arc;
+/// use tenure_conformance::ManualHarness;
+/// use tenure_store::{ManualClock, MemoryStore};
+///
+/// fn memory() -> ManualHarness {
+///     let clock = Arc::new(ManualClock::new());
+///     let store = MemoryStore::keeping(clock.clone(), 200);
+///     ManualHarness::new(clock, move || store.clone().shared()).keeping(200)
+/// }
+///
+/// tenure_conformance::suite!(memory());
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! suite {
+    ($harness:expr) => {
+        $crate::each_case!(test_cases($harness));
+    };
+}
+
+/// Every case there is.
+pub static CASES: &[Case] = crate::each_case!(list_cases());
+
+/// Runs one case, called `topic::name`, on the harness that `make` makes; panics
+/// with the reason if the store fails it. This is what [`suite!`](crate::suite)
+/// calls; use [`CASES`] and [`Case::run`] to get the failure as a value.
+///
+/// # Panics
+///
+/// If the case fails, does not come to an end, or does not exist.
+pub fn run<H: Harness>(path: &str, make: impl Future<Output = H>) {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(run_here(path, make)),
+        Err(error) => Err(CaseFailure::new(format!("no runtime to run it on: {error}"))),
+    };
+    if let Err(failure) = outcome {
+        panic!("{path}: {failure}");
+    }
+}
+
+async fn run_here<H: Harness>(path: &str, make: impl Future<Output = H>) -> Outcome {
+    let found = CASES.iter().find(|case| case.path() == path);
+    let case = found.ok_or_else(|| CaseFailure::new("there is no such case"))?;
+    let harness = make.await;
+    let in_time = tokio::time::timeout(PATIENCE, case.run(&harness)).await;
+    in_time.unwrap_or_else(|_| {
+        Err(CaseFailure::new(format!("did not come to an end within {PATIENCE:?}")))
+    })
+}
