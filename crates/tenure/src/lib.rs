@@ -1,1 +1,38 @@
 #![doc = include_str!("../README.md")]
+
+mod builder;
+mod connect;
+mod driver;
+mod election;
+mod error;
+mod history;
+mod lead;
+mod leadership;
+mod member;
+mod metrics;
+mod observe;
+mod reign;
+mod subscription;
+mod time;
+
+pub use builder::Builder;
+pub use election::Election;
+pub use error::{Error, LeadError, Result};
+pub use history::PastTerm;
+pub use leadership::{Leadership, Stopping};
+pub use member::{Status, Tenure};
+#[cfg(feature = "metrics")]
+pub use metrics::MetricsRecorder;
+pub use metrics::{Metric, Metrics, Verb};
+pub use observe::{Observation, Observed, Observer};
+pub use subscription::{Change, Subscription};
+pub use tenure_core::{
+    Amended, BadName, BadSettings, Candidate, ElectionName, ElectionView, EndCause, Entry,
+    Happening, Holder, Incarnation, LostReason, MemberId, MemberRef, MemberView, Mono, Namespace,
+    Note, Pause, Preset, Priority, Profile, ReleaseCause, Reservation, Seq, Settings,
+    SettingsBuilder, StepDown, StopReason, Term, TermNumber, Timestamp,
+};
+pub use tenure_store::{
+    Capabilities, Error as StoreError, ErrorKind, FenceError, FenceIn, Judge, SharedStore, Store,
+    Watch,
+};

@@ -1,0 +1,190 @@
+//! How to become a member.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{MemberId, Namespace, Preset, Profile, SettingsBuilder};
+use tenure_store::{ManualClock, SharedStore};
+
+use crate::connect::Target;
+use crate::driver::{Plan, random, start};
+use crate::metrics::{Metrics, NoMetrics};
+use crate::time::Time;
+use crate::{Result, Tenure};
+
+/// Options of a member, made by [`Tenure::builder`].
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// use tenure::{Preset, Tenure};
+///
+/// let tenure = Tenure::builder("memory:")
+///     .namespace("billing")
+///     .id("web-1")
+///     .endpoint("10.0.0.7:8080")
+///     .preset(Preset::Fast)
+///     .connect()
+///     .await?;
+/// assert_eq!(tenure.id().as_str(), "web-1");
+/// # Ok(()) })
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct Builder {
+    target: Result<Target>,
+    namespace: Option<String>,
+    id: Option<String>,
+    endpoints: Vec<String>,
+    metadata: Vec<u8>,
+    settings: SettingsBuilder,
+    metrics: Arc<dyn Metrics>,
+    time: Time,
+}
+
+impl Builder {
+    pub(crate) fn url(url: &str) -> Self {
+        Self::target(Target::parse(url))
+    }
+
+    pub(crate) fn store(store: SharedStore) -> Self {
+        Self::target(Ok(Target::Given(store)))
+    }
+
+    fn target(target: Result<Target>) -> Self {
+        Self {
+            target,
+            namespace: None,
+            id: None,
+            endpoints: Vec::new(),
+            metadata: Vec::new(),
+            settings: SettingsBuilder::preset(Preset::Normal),
+            metrics: Arc::new(NoMetrics),
+            time: Time::Boot,
+        }
+    }
+
+    /// The namespace; `default` if none is named.
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// The member's id; host, process and a random part if none is given.
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Adds a `host:port` at which this member can be reached.
+    pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
+        self.endpoints.push(endpoint.into());
+        self
+    }
+
+    /// Bytes that observers get back as they are, up to 4 KiB.
+    pub fn metadata(mut self, metadata: impl Into<Vec<u8>>) -> Self {
+        self.metadata = metadata.into();
+        self
+    }
+
+    /// Named timings; replaces all timings set before.
+    pub fn preset(mut self, preset: Preset) -> Self {
+        self.settings = SettingsBuilder::preset(preset);
+        self
+    }
+
+    /// The ttl, from which the other timings follow; replaces all set before.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.settings = SettingsBuilder::ttl(ttl);
+        self
+    }
+
+    /// How often to renew while leading; a quarter of the ttl if not set.
+    pub fn heartbeat(mut self, every: Duration) -> Self {
+        self.settings = self.settings.heartbeat(every);
+        self
+    }
+
+    /// By how many millionths any clock involved may run fast or slow; 1,000
+    /// if not set.
+    pub fn drift_ppm(mut self, ppm: u32) -> Self {
+        self.settings = self.settings.drift_ppm(ppm);
+        self
+    }
+
+    /// How long before a grant's end it is no longer trusted: the time the
+    /// work has to stop in; a tenth of the ttl if not set.
+    pub fn margin(mut self, margin: Duration) -> Self {
+        self.settings = self.settings.margin(margin);
+        self
+    }
+
+    /// How long the work may take to stop when it is asked to; the ttl if not
+    /// set.
+    pub fn drain(mut self, drain: Duration) -> Self {
+        self.settings = self.settings.drain(drain);
+        self
+    }
+
+    /// How long one who stepped down does not stand again; the ttl if not set.
+    pub fn cooldown(mut self, cooldown: Duration) -> Self {
+        self.settings = self.settings.cooldown(cooldown);
+        self
+    }
+
+    /// All timings at once; replaces all set before.
+    pub fn settings(mut self, settings: SettingsBuilder) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Where measurements go.
+    pub fn metrics(mut self, metrics: Arc<dyn Metrics>) -> Self {
+        self.metrics = metrics;
+        self
+    }
+
+    /// A clock that moves only when a test says so. A store that is given must
+    /// be on the same clock.
+    pub fn manual_clock(mut self, clock: Arc<ManualClock>) -> Self {
+        self.time = Time::Manual(clock);
+        self
+    }
+
+    /// Checks everything, opens the store, and starts the member's own thread.
+    /// The member appears in the store with its first candidacy, or with
+    /// [`Tenure::join`].
+    pub async fn connect(self) -> Result<Tenure> {
+        let target = self.target?;
+        let ns = self.namespace.map_or_else(|| Ok(Namespace::default()), Namespace::new)?;
+        let id = match self.id {
+            Some(id) => MemberId::new(id)?,
+            None => default_id()?,
+        };
+        let profile = Profile::new(self.endpoints, self.metadata)?;
+        let settings = self.settings.build()?;
+        let plan = Plan {
+            target,
+            ns: ns.clone(),
+            id: id.clone(),
+            profile,
+            settings: settings.clone(),
+            time: self.time.clone(),
+            metrics: self.metrics,
+        };
+        let started = start(plan).await?;
+        Ok(Tenure::new(started, ns, id, settings, self.time))
+    }
+}
+
+/// Host, process, and a random part: in containers host and process alone are
+/// not unique (B3).
+fn default_id() -> Result<MemberId> {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host: String = host.chars().filter(|c| !c.is_control()).take(60).collect();
+    let host = if host.trim().is_empty() { "host" } else { host.trim() };
+    let random = u32::from_ne_bytes(random()?);
+    Ok(MemberId::new(format!("{host}-{}-{random:08x}", std::process::id()))?)
+}

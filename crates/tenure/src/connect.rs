@@ -1,0 +1,209 @@
+//! From a URL to a store. The only module that names the backends.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use tenure_core::Settings;
+use tenure_store::{MemoryStore, SharedStore};
+
+use crate::time::Time;
+use crate::{Error, Result};
+
+/// Where the store is.
+#[derive(Debug)]
+pub(crate) enum Target {
+    Memory {
+        name: String,
+    },
+    #[cfg(feature = "sqlite")]
+    Sqlite {
+        path: std::path::PathBuf,
+        query: String,
+    },
+    /// One that the application brought along.
+    Given(SharedStore),
+}
+
+/// A store as users name it, and what it takes to have it.
+struct Scheme {
+    scheme: &'static str,
+    feature: &'static str,
+    compiled: bool,
+    example: &'static str,
+}
+
+const SCHEMES: &[Scheme] = &[
+    Scheme { scheme: "memory", feature: "", compiled: true, example: "memory:" },
+    Scheme {
+        scheme: "sqlite",
+        feature: "sqlite",
+        compiled: cfg!(feature = "sqlite"),
+        example: "sqlite:/var/lib/app/tenure.db",
+    },
+];
+
+impl Target {
+    /// Understands a URL. Nothing of it that could be a secret is repeated in
+    /// an error.
+    pub(crate) fn parse(url: &str) -> Result<Self> {
+        let Some((scheme, rest)) = url.split_once(':') else {
+            let message = "the store's URL has no scheme: write one of ".to_owned();
+            return Err(Error::Url(message + &examples()));
+        };
+        let known = SCHEMES.iter().find(|s| s.scheme == scheme);
+        match known {
+            Some(Scheme { feature, compiled: false, .. }) => Err(Error::Url(format!(
+                "the store {scheme} is not compiled in: turn on the feature {feature:?} of the \
+                 tenure crate"
+            ))),
+            Some(_) => Self::open_scheme(scheme, rest),
+            None => Err(Error::Url(format!(
+                "{scheme:?} is not a store that is known here{}: write one of {}",
+                did_you_mean(scheme).map(|s| format!(" (did you mean {s:?}?)")).unwrap_or_default(),
+                examples()
+            ))),
+        }
+    }
+
+    fn open_scheme(scheme: &str, rest: &str) -> Result<Self> {
+        match scheme {
+            #[cfg(feature = "sqlite")]
+            "sqlite" => {
+                let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+                let path = path.strip_prefix("//").unwrap_or(path);
+                if path.is_empty() {
+                    let message = "the URL sqlite: names no file: write sqlite:/path/to/file.db";
+                    return Err(Error::Url(message.into()));
+                }
+                Ok(Target::Sqlite { path: path.into(), query: query.into() })
+            }
+            _ => Ok(Target::Memory { name: rest.trim_start_matches('/').into() }),
+        }
+    }
+
+    /// Opens the store. Runs on the driver's thread and runtime.
+    pub(crate) async fn open(&self, time: &Time, settings: &Settings) -> Result<SharedStore> {
+        let _ = settings;
+        match self {
+            Target::Given(store) => Ok(store.clone()),
+            Target::Memory { name } => Ok(std::sync::Arc::new(memory(name, time))),
+            #[cfg(feature = "sqlite")]
+            Target::Sqlite { path, query } => {
+                let options = sqlite_options(query, settings)?;
+                Ok(std::sync::Arc::new(tenure_sqlite::SqliteStore::open(path, options).await?))
+            }
+        }
+    }
+}
+
+/// `memory:` is a store of one's own; `memory:name` is shared by all of this
+/// process that name it so.
+fn memory(name: &str, time: &Time) -> MemoryStore {
+    static NAMED: OnceLock<Mutex<HashMap<String, MemoryStore>>> = OnceLock::new();
+    let fresh = || match time {
+        Time::Boot => MemoryStore::new(),
+        Time::Manual(clock) => MemoryStore::with_clock(clock.clone()),
+    };
+    if name.is_empty() {
+        return fresh();
+    }
+    let mut named =
+        NAMED.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    named.entry(name.into()).or_insert_with(fresh).clone()
+}
+
+#[cfg(feature = "sqlite")]
+fn sqlite_options(query: &str, settings: &Settings) -> Result<tenure_sqlite::SqliteOptions> {
+    let mut options = tenure_sqlite::SqliteOptions::new().drift_ppm(settings.drift_ppm());
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let number = || {
+            value.parse::<u64>().map_err(|_| {
+                let message = format!("{key}={value:?} in the URL is not a whole number");
+                Error::Url(message)
+            })
+        };
+        match key {
+            "journal_keep" => options = options.journal_keep(number()?),
+            "busy_timeout_ms" => {
+                options = options.busy_timeout(std::time::Duration::from_millis(number()?));
+            }
+            "share_file" => options = options.share_file(number()? != 0),
+            _ => {
+                return Err(Error::Url(format!(
+                    "sqlite: does not know the option {key:?}: it knows journal_keep, \
+                     busy_timeout_ms and share_file"
+                )));
+            }
+        }
+    }
+    Ok(options)
+}
+
+fn examples() -> String {
+    let compiled = SCHEMES.iter().filter(|s| s.compiled);
+    compiled.map(|s| s.example).collect::<Vec<_>>().join(", ")
+}
+
+/// The known scheme that differs least, if it differs little.
+fn did_you_mean(scheme: &str) -> Option<&'static str> {
+    let near = SCHEMES.iter().map(|s| (distance(s.scheme, scheme), s.scheme)).min()?;
+    (near.0 <= 2).then_some(near.1)
+}
+
+/// Edit distance.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, y) in b.chars().enumerate() {
+            let swap = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = swap.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(url: &str) -> String {
+        Target::parse(url).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_wrong_url_says_what_to_write() {
+        assert!(said("nowhere").contains("has no scheme"), "{}", said("nowhere"));
+        assert!(said("sqlit:x").contains("did you mean \"sqlite\""), "{}", said("sqlit:x"));
+        assert!(said("oracle://u:p@h").contains("\"oracle\" is not a store"));
+    }
+
+    #[cfg(not(feature = "sqlite"))]
+    #[test]
+    fn a_store_that_is_not_compiled_in_names_its_feature() {
+        assert!(said("sqlite:/a.db").contains("turn on the feature \"sqlite\""));
+    }
+
+    #[test]
+    fn an_error_repeats_no_secret() {
+        assert!(!said("oracle://user:hunter2@host/db").contains("hunter2"));
+        assert!(!said("hunter2@host/db").contains("hunter2"));
+    }
+
+    #[cfg(feature = "sqlite")]
+    #[test]
+    fn sqlite_urls_have_two_forms_and_options() {
+        for url in ["sqlite:/a/b.db?journal_keep=5", "sqlite:///a/b.db?journal_keep=5"] {
+            let Target::Sqlite { path, query } = Target::parse(url).unwrap() else { panic!() };
+            assert_eq!(path.to_str(), Some("/a/b.db"));
+            assert!(sqlite_options(&query, &Settings::default()).is_ok());
+        }
+        assert!(said("sqlite:").contains("names no file"));
+        let said = sqlite_options("colour=red", &Settings::default()).unwrap_err().to_string();
+        assert!(said.contains("\"colour\""), "{said}");
+        assert!(sqlite_options("journal_keep=many", &Settings::default()).is_err());
+    }
+}

@@ -1,0 +1,84 @@
+//! What the application's side asks of the driver's thread.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{ElectionName, MemberId, Namespace, Priority, TermNumber};
+use tenure_store::SharedStore;
+use tokio::sync::oneshot;
+
+use crate::Result;
+use crate::reign::Reign;
+
+/// A future that runs on the driver's thread.
+pub(crate) type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Makes such a future from the driver's store.
+pub(crate) type Call = Box<dyn FnOnce(SharedStore, Namespace) -> Job + Send>;
+
+pub(crate) enum Command {
+    Join,
+    Stand {
+        election: ElectionName,
+        priority: Priority,
+        patience: Patience,
+        reply: Answer,
+    },
+    Withdraw {
+        election: ElectionName,
+    },
+    Resign {
+        election: ElectionName,
+        number: TermNumber,
+        to: Option<MemberId>,
+        confirmed: Option<oneshot::Sender<()>>,
+    },
+    StopLeading {
+        election: ElectionName,
+        number: TermNumber,
+    },
+    Call(Call),
+    Shutdown {
+        done: oneshot::Sender<bool>,
+    },
+}
+
+/// Where the outcome of a campaign goes. `None` means that somebody else holds
+/// the election and the caller did not want to wait.
+pub(crate) type Answer = oneshot::Sender<Result<Option<Arc<Reign>>>>;
+
+/// How long a campaign may last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// Until it is won.
+    Endless,
+    /// Until the store has answered once, and at most this long.
+    OneAnswer(Duration),
+    /// This long.
+    For(Duration),
+}
+
+impl Patience {
+    pub(crate) fn limit(self) -> Option<Duration> {
+        match self {
+            Patience::Endless => None,
+            Patience::OneAnswer(limit) | Patience::For(limit) => Some(limit),
+        }
+    }
+}
+
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Command::Join => "Join",
+            Command::Stand { .. } => "Stand",
+            Command::Withdraw { .. } => "Withdraw",
+            Command::Resign { .. } => "Resign",
+            Command::StopLeading { .. } => "StopLeading",
+            Command::Call(_) => "Call",
+            Command::Shutdown { .. } => "Shutdown",
+        })
+    }
+}

@@ -1,0 +1,350 @@
+//! The only loop around the machine.
+//!
+//! It runs on a thread of its own with a runtime of its own, so that neither a
+//! blocked nor a busy application runtime can delay a heartbeat (F2), and no
+//! code of the application ever runs on it. Requests to the store are tasks of
+//! that runtime; the loop itself never waits for the store, so that the end of
+//! trust is signalled on time whatever the store does (T3, H2).
+
+mod board;
+mod command;
+mod hints;
+mod start;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tenure_core::{
+    ElectionName, Event, Failed, Input, LostReason, Machine, Mono, Namespace, Outgoing, Output,
+    Reply, Request, RequestId, TermNumber,
+};
+use tenure_store::{Capabilities, SharedStore};
+use tokio::sync::{mpsc, oneshot};
+
+pub(crate) use board::{Board, Posted, PostedChange};
+pub(crate) use command::{Answer, Command, Patience};
+pub(crate) use start::{Plan, Started, random, start};
+
+use crate::metrics::{Metric, Metrics, Verb};
+use crate::reign::{Reign, TrustedUntil};
+use crate::time::{Time, Timer};
+use crate::{Error, Result};
+
+/// Everything the loop owns.
+struct Driver {
+    machine: Machine,
+    store: SharedStore,
+    capabilities: Capabilities,
+    ns: Namespace,
+    time: Time,
+    board: Arc<Board>,
+    metrics: Arc<dyn Metrics>,
+    /// The member's one trust, where one heartbeat renews everything.
+    trust: Arc<TrustedUntil>,
+    reigns: HashMap<ElectionName, Arc<Reign>>,
+    waiting: HashMap<ElectionName, Waiting>,
+    resigning: HashMap<(ElectionName, TermNumber), oneshot::Sender<()>>,
+    leaving: Vec<oneshot::Sender<bool>>,
+    replies: mpsc::UnboundedSender<Answered>,
+    hints: hints::Hints,
+}
+
+/// A campaign that has no answer yet.
+struct Waiting {
+    reply: Answer,
+    patience: Patience,
+    since: Mono,
+}
+
+/// A request that came back.
+struct Answered {
+    id: RequestId,
+    verb: Verb,
+    started: Mono,
+    result: tenure_store::Result<Reply>,
+}
+
+impl Driver {
+    /// Runs until the member has left.
+    async fn run(
+        mut self,
+        mut timer: Timer,
+        mut commands: mpsc::UnboundedReceiver<Command>,
+        mut replies: mpsc::UnboundedReceiver<Answered>,
+    ) {
+        let mut open = true;
+        while !self.machine.is_done() {
+            let wake = self.next_wake();
+            tokio::select! {
+                biased;
+                () = timer.until(wake) => self.feed(Input::Wake),
+                Some(answered) = replies.recv() => self.on_answered(answered),
+                command = commands.recv(), if open => match command {
+                    Some(command) => self.on_command(command),
+                    // Nobody holds a handle any more: leave in order.
+                    None => {
+                        open = false;
+                        self.feed(Input::Shutdown);
+                    }
+                },
+                hint = self.hints.next() => self.feed(Input::Hint(hint)),
+            }
+            self.end_impatient();
+        }
+        for done in self.leaving {
+            let _ = done.send(true);
+        }
+    }
+
+    fn next_wake(&self) -> Option<Mono> {
+        let patience = self.waiting.values().filter_map(|w| Some(w.since + w.patience.limit()?));
+        patience.chain(self.machine.next_wake()).min()
+    }
+
+    /// Feeds the machine and carries out what it says, in its order.
+    fn feed(&mut self, input: Input) {
+        let now = self.time.now();
+        self.machine.handle(now, input);
+        while let Some(output) = self.machine.poll() {
+            match output {
+                Output::Send(out) => self.send(now, out),
+                Output::Event(event) => self.on_event(event),
+            }
+        }
+    }
+
+    /// Carries a request to the store. It is dropped at its deadline, when the
+    /// machine has given it up already.
+    fn send(&self, now: Mono, out: Outgoing) {
+        let Outgoing { id, request, deadline } = out;
+        let verb = Verb::of(&request);
+        let (store, ns, time) = (self.store.clone(), self.ns.clone(), self.time.clone());
+        let replies = self.replies.clone();
+        tokio::spawn(async move {
+            let limit = deadline.since(now);
+            let result = tokio::select! {
+                result = tenure_store::perform(&*store, &ns, &request) => result,
+                () = time.sleep(limit) => Err(too_slow(verb, limit, &request)),
+            };
+            let _ = replies.send(Answered { id, verb, started: now, result });
+        });
+    }
+
+    fn on_answered(&mut self, answered: Answered) {
+        let Answered { id, verb, started, result } = answered;
+        let latency = self.time.now().since(started);
+        self.metrics.record(&Metric::Request { verb, latency, failed: result.is_err() });
+        self.note_health(verb, &result);
+        let result = Box::new(result.map_err(|error| Failed::from(&error)));
+        self.feed(Input::Reply { id, result });
+    }
+
+    fn note_health(&self, verb: Verb, result: &tenure_store::Result<Reply>) {
+        let mut health = self.board.health();
+        match result {
+            Ok(_) => {
+                if health.failures > 0 {
+                    let failures = health.failures;
+                    tracing::info!(target: "tenure", failures, "the store answers again");
+                }
+                health.failures = 0;
+                health.last_success = Some(self.time.now());
+            }
+            Err(error) => {
+                health.failures = health.failures.saturating_add(1);
+                health.last_error = Some(error.to_string());
+                let maybe = error.may_have_applied();
+                let failures = health.failures;
+                tracing::warn!(target: "tenure", verb = verb.name(), %error, may_have_applied = maybe, failures, "a request to the store failed");
+            }
+        }
+    }
+
+    fn on_command(&mut self, command: Command) {
+        match command {
+            Command::Join => self.feed(Input::Join),
+            Command::Stand { election, priority, patience, reply } => {
+                if self.waiting.contains_key(&election) || self.reigns.contains_key(&election) {
+                    let _ = reply.send(Err(Error::AlreadyStanding(election)));
+                    return;
+                }
+                self.hints.open(&self.store, &self.ns, &self.time, &self.board);
+                let since = self.time.now();
+                self.waiting.insert(election.clone(), Waiting { reply, patience, since });
+                self.feed(Input::Stand { election, priority });
+            }
+            Command::Withdraw { election } => {
+                self.waiting.remove(&election);
+                self.feed(Input::Withdraw { election });
+            }
+            Command::Resign { election, number, to, confirmed } => {
+                if let Some(confirmed) = confirmed {
+                    self.resigning.insert((election.clone(), number), confirmed);
+                }
+                self.feed(Input::Resign { election, number, to });
+            }
+            Command::StopLeading { election, number } => {
+                self.feed(Input::StopLeading { election, number });
+            }
+            Command::Call(call) => {
+                tokio::spawn(call(self.store.clone(), self.ns.clone()));
+            }
+            Command::Shutdown { done } => {
+                self.leaving.push(done);
+                self.feed(Input::Shutdown);
+            }
+        }
+        self.board.health().standing = self.waiting.len();
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Joined { member } => {
+                tracing::info!(target: "tenure", %member, "joined");
+                let mut health = self.board.health();
+                health.member = Some(member);
+                health.conflict = None;
+            }
+            Event::IdTaken { by, .. } => {
+                let conflict = format!(
+                    "another process is a member under this id (incarnation {by}): give each \
+                     process an id of its own, or wait for the other's ttl to run out"
+                );
+                tracing::warn!(target: "tenure", incarnation = %by, "the member id is taken");
+                self.board.health().conflict = Some(conflict);
+            }
+            Event::MemberEnded { member, superseded } => {
+                tracing::warn!(target: "tenure", %member, superseded, "this membership is over");
+                let mut health = self.board.health();
+                health.member = None;
+                if superseded {
+                    let conflict = "another process joined under this id and took its place: \
+                                    give each process an id of its own";
+                    health.conflict = Some(conflict.into());
+                }
+            }
+            Event::Trusted { election, until, margin_left } => {
+                match election.and_then(|e| self.reigns.get(&e)) {
+                    Some(reign) => reign.trust().set(until),
+                    None => self.trust.set(until),
+                }
+                self.metrics.record(&Metric::Renewed { margin_left });
+            }
+            Event::Elected { term, trusted_until } => self.on_elected(term, trusted_until),
+            Event::Stopping { election, number, reason, drain_until } => {
+                tracing::info!(target: "tenure", %election, term = number.get(), ?reason, "asked to stop leading");
+                if let Some(reign) = self.reigns.get(&election) {
+                    reign.stop(reason.clone(), drain_until);
+                    self.board.stopping(&election, reason);
+                }
+            }
+            Event::Lost { election, number, reason } => self.on_lost(&election, number, reason),
+            Event::GivenBack { election, number } => {
+                if let Some(confirmed) = self.resigning.remove(&(election, number)) {
+                    let _ = confirmed.send(());
+                }
+            }
+            Event::Withdrawn { election } => {
+                if let Some(waiting) = self.waiting.remove(&election) {
+                    let _ = waiting.reply.send(Err(Error::ShutDown));
+                }
+            }
+            Event::Standby { view } => self.on_standby(&view.election),
+            Event::Left { confirmed } => {
+                tracing::info!(target: "tenure", confirmed, "left");
+                for done in self.leaving.drain(..) {
+                    let _ = done.send(confirmed);
+                }
+            }
+        }
+    }
+
+    fn on_elected(&mut self, term: tenure_core::Term, trusted_until: Mono) {
+        let election = term.election.clone();
+        tracing::info!(target: "tenure", %election, term = term.number.get(), member = %term.member, "elected");
+        let trust = if self.capabilities.shared_heartbeat {
+            self.trust.set(trusted_until);
+            self.trust.clone()
+        } else {
+            Arc::new(TrustedUntil::new(trusted_until))
+        };
+        let number = term.number;
+        let reign = Arc::new(Reign::new(term, trust));
+        self.reigns.insert(election.clone(), reign.clone());
+        self.board.elected(reign.clone());
+        self.metrics.record(&Metric::Elected { election: &election, number });
+        let told = self.waiting.remove(&election).map(|w| w.reply.send(Ok(Some(reign))));
+        if !matches!(told, Some(Ok(()))) {
+            // Nobody waits any more: no work began, so give it back at once.
+            let now = self.time.now();
+            self.machine.handle(now, Input::Withdraw { election });
+        }
+    }
+
+    fn on_lost(&mut self, election: &ElectionName, number: TermNumber, reason: LostReason) {
+        tracing::info!(target: "tenure", %election, term = number.get(), ?reason, "no longer leads");
+        if let Some(reign) = self.reigns.remove(election) {
+            reign.end(reason);
+            self.board.lost(election, reason);
+            self.metrics.record(&Metric::Lost { election, number, reason });
+        }
+    }
+
+    /// The store has answered that the election is not free: whoever did not
+    /// want to wait has the answer.
+    fn on_standby(&mut self, election: &ElectionName) {
+        let impatient = |w: &Waiting| matches!(w.patience, Patience::OneAnswer(_));
+        if self.waiting.get(election).is_some_and(impatient)
+            && let Some(waiting) = self.waiting.remove(election)
+        {
+            let _ = waiting.reply.send(Ok(None));
+            self.machine.handle(self.time.now(), Input::Withdraw { election: election.clone() });
+        }
+    }
+
+    /// Ends campaigns whose time is over.
+    fn end_impatient(&mut self) {
+        let now = self.time.now();
+        let over = |w: &Waiting| w.patience.limit().is_some_and(|limit| now >= w.since + limit);
+        let ended: Vec<_> =
+            self.waiting.iter().filter(|(_, w)| over(w)).map(|(e, _)| e.clone()).collect();
+        for election in ended {
+            let Some(waiting) = self.waiting.remove(&election) else { continue };
+            let because = {
+                let health = self.board.health();
+                let failing = (health.failures > 0).then(|| health.last_error.clone()).flatten();
+                health.conflict.clone().or(failing)
+            };
+            let waited = now.since(waiting.since);
+            let failed = Error::NotElected { election: election.clone(), waited, because };
+            let _ = waiting.reply.send(Err(failed));
+            self.feed(Input::Withdraw { election });
+        }
+    }
+}
+
+fn too_slow(verb: Verb, limit: std::time::Duration, request: &Request) -> tenure_store::Error {
+    let message = format!("{} got no answer from the store within {limit:?}", verb.name());
+    let error = tenure_store::Error::new(tenure_store::ErrorKind::Timeout, message);
+    if matches!(request, Request::Read(_)) { error } else { error.maybe_applied() }
+}
+
+/// Runs a future on the driver's thread and brings its result here.
+pub(crate) async fn call<T, F>(
+    commands: &mpsc::UnboundedSender<Command>,
+    make: impl FnOnce(SharedStore, Namespace) -> F + Send + 'static,
+) -> Result<T>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+{
+    let (give, take) = oneshot::channel();
+    let call: command::Call = Box::new(move |store, ns| {
+        let work = make(store, ns);
+        Box::pin(async move {
+            let _ = give.send(work.await);
+        })
+    });
+    commands.send(Command::Call(call)).map_err(|_| Error::ShutDown)?;
+    take.await.map_err(|_| Error::ShutDown)
+}

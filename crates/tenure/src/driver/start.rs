@@ -1,0 +1,121 @@
+//! Starting the driver: a thread, a runtime, a store, a loop.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tenure_core::{Machine, MemberId, Namespace, Profile, Settings};
+use tenure_store::{Capabilities, SharedStore};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Board, Command, Driver, hints::Hints};
+use crate::connect::Target;
+use crate::metrics::Metrics;
+use crate::time::{Time, Timer};
+use crate::{Error, Result};
+
+/// All that a driver is started with.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) target: Target,
+    pub(crate) ns: Namespace,
+    pub(crate) id: MemberId,
+    pub(crate) profile: Profile,
+    pub(crate) settings: Settings,
+    pub(crate) time: Time,
+    pub(crate) metrics: Arc<dyn Metrics>,
+}
+
+/// A driver that runs.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) commands: mpsc::UnboundedSender<Command>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) thread: JoinHandle<()>,
+}
+
+/// Starts the thread, connects the store on it, and lets the loop run.
+pub(crate) async fn start(plan: Plan) -> Result<Started> {
+    let seed = u128::from_ne_bytes(random()?);
+    let (commands, take_commands) = mpsc::unbounded_channel();
+    let board = Arc::new(Board::new());
+    let (ready, connected) = oneshot::channel();
+    let for_thread = board.clone();
+    let thread = std::thread::Builder::new()
+        .name("tenure".into())
+        .spawn(move || run_thread(plan, seed, for_thread, take_commands, ready))
+        .map_err(|source| Error::System { what: "starting a thread", source })?;
+    match connected.await {
+        Ok(Ok(capabilities)) => Ok(Started { commands, board, capabilities, thread }),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(Error::ShutDown),
+    }
+}
+
+fn run_thread(
+    plan: Plan,
+    seed: u128,
+    board: Arc<Board>,
+    commands: mpsc::UnboundedReceiver<Command>,
+    ready: oneshot::Sender<Result<Capabilities>>,
+) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(source) => {
+            let _ = ready.send(Err(Error::System { what: "starting a runtime", source }));
+            return;
+        }
+    };
+    runtime.block_on(async move {
+        let opened = match open(&plan).await {
+            Ok(opened) => opened,
+            Err(error) => {
+                let _ = ready.send(Err(error));
+                return;
+            }
+        };
+        let (store, timer) = opened;
+        let capabilities = store.capabilities();
+        if ready.send(Ok(capabilities.clone())).is_err() {
+            return;
+        }
+        let Plan { ns, id, profile, settings, time, metrics, .. } = plan;
+        let machine = Machine::new(id, profile, settings, capabilities.traits(), seed);
+        let (replies, take_replies) = mpsc::unbounded_channel();
+        let driver = Driver {
+            machine,
+            store,
+            capabilities,
+            ns,
+            time,
+            board,
+            metrics,
+            trust: Arc::default(),
+            reigns: HashMap::new(),
+            waiting: HashMap::new(),
+            resigning: HashMap::new(),
+            leaving: Vec::new(),
+            replies,
+            hints: Hints::new(),
+        };
+        driver.run(timer, commands, take_replies).await;
+    });
+}
+
+async fn open(plan: &Plan) -> Result<(SharedStore, Timer)> {
+    let store = plan.target.open(&plan.time, &plan.settings).await?;
+    let timer = Timer::new(plan.time.clone())
+        .map_err(|source| Error::System { what: "making a timer", source })?;
+    Ok((store, timer))
+}
+
+/// Random bytes from the operating system.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| Error::System {
+        what: "reading random bytes from the operating system",
+        source: error.into(),
+    })?;
+    Ok(bytes)
+}

@@ -1,0 +1,221 @@
+//! One election, seen from one member.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{
+    Amend, Amended, BadName, ElectionName, ElectionView, Entry, MemberId, Note, Priority, Query,
+    TermNumber,
+};
+use tokio::sync::oneshot;
+
+use crate::driver::{Command, Patience};
+use crate::history::PastTerm;
+use crate::member::Shared;
+use crate::observe::Observer;
+use crate::subscription::Subscription;
+use crate::{Error, Leadership, Result};
+
+/// An election: stand for it, lead it, follow it, steer it.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let tenure = tenure::Tenure::connect("memory:").await?;
+/// let election = tenure.election("nightly-report");
+/// assert!(election.leader().await?.is_none());
+/// let leadership = election.campaign().await?;
+/// assert_eq!(election.leader().await?.unwrap().member.id, *tenure.id());
+/// # drop(leadership); Ok(()) })
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Election {
+    pub(crate) shared: Arc<Shared>,
+    name: Result<ElectionName, BadName>,
+    priority: Priority,
+}
+
+impl Election {
+    pub(crate) fn new(shared: Arc<Shared>, name: Result<ElectionName, BadName>) -> Self {
+        Self { shared, name, priority: Priority::default() }
+    }
+
+    /// Stands with this priority from now on: the highest live candidate is
+    /// offered a vacancy first, 0 never leads, 100 is the default.
+    #[must_use]
+    pub fn priority(mut self, level: u16) -> Self {
+        self.priority = Priority::new(level);
+        self
+    }
+
+    /// The election's name, or why it cannot be used.
+    pub fn name(&self) -> Result<&ElectionName> {
+        self.name.as_ref().map_err(|bad| Error::Name(bad.clone()))
+    }
+
+    /// Stands until this member leads. No failure of the store ends it; drop
+    /// the future to withdraw.
+    pub async fn campaign(&self) -> Result<Leadership> {
+        match self.stand(Patience::Endless).await? {
+            Some(leadership) => Ok(leadership),
+            None => Err(Error::ShutDown),
+        }
+    }
+
+    /// Stands for at most this long.
+    pub async fn campaign_timeout(&self, limit: Duration) -> Result<Leadership> {
+        match self.stand(Patience::For(limit)).await? {
+            Some(leadership) => Ok(leadership),
+            None => Err(Error::ShutDown),
+        }
+    }
+
+    /// Leads if the election is free now; `None` if somebody else holds it, or
+    /// it is paused or kept for another. An error if the store does not answer
+    /// in time.
+    pub async fn try_campaign(&self) -> Result<Option<Leadership>> {
+        let settings = &self.shared.settings;
+        self.stand(Patience::OneAnswer(settings.request_timeout() * 2)).await
+    }
+
+    async fn stand(&self, patience: Patience) -> Result<Option<Leadership>> {
+        let election = self.name()?.clone();
+        let (reply, answer) = oneshot::channel();
+        let priority = self.priority;
+        let stand = Command::Stand { election: election.clone(), priority, patience, reply };
+        self.shared.send(stand)?;
+        let mut guard = Candidacy { shared: &self.shared, election, standing: true };
+        let answer = answer.await.map_err(|_| Error::ShutDown);
+        // Answered: the candidacy is over, or is a leadership now.
+        guard.standing = false;
+        Ok(answer??.map(|reign| Leadership::new(reign, self.shared.clone())))
+    }
+
+    /// The leadership of this election that this process holds now, if it does.
+    /// Dropping it gives nothing up: it belongs to whoever campaigned.
+    pub(crate) fn current(&self) -> Option<Arc<crate::reign::Reign>> {
+        let reign = self.shared.board.reign(self.name.as_ref().ok()?)?;
+        reign.is_current(&self.shared.time).then_some(reign)
+    }
+
+    /// Whether this process leads this election at this very instant. A
+    /// [`Leadership`] can tell cheaper.
+    #[must_use]
+    pub fn is_led_here(&self) -> bool {
+        self.current().is_some()
+    }
+
+    /// Who leads now, as the store knows it; `None` when nobody does.
+    pub async fn leader(&self) -> Result<Option<tenure_core::Holder>> {
+        Ok(self.view().await?.holder)
+    }
+
+    /// The election as it stands, with its candidates.
+    pub async fn view(&self) -> Result<ElectionView> {
+        let name = self.name()?.clone();
+        let query = Query { candidates: true, ..Query::elections([name.clone()]) };
+        let snapshot = self.shared.read(query).await?;
+        Ok(snapshot.elections.into_iter().next().unwrap_or_else(|| ElectionView::vacant(name)))
+    }
+
+    /// The newest journal entries of this election, oldest first.
+    pub async fn journal(&self, limit: usize) -> Result<Vec<Entry>> {
+        let query = Query { history: limit, ..Query::elections([self.name()?.clone()]) };
+        Ok(self.shared.read(query).await?.history)
+    }
+
+    /// The newest terms, oldest first: who, from when to when, and why they
+    /// ended. As far back as the store keeps its journal.
+    pub async fn history(&self, limit: usize) -> Result<Vec<PastTerm>> {
+        // A term makes two entries, and a few of other kinds lie between.
+        let entries = self.journal(limit.saturating_mul(6)).await?;
+        let mut terms = crate::history::terms(&entries);
+        terms.drain(..terms.len().saturating_sub(limit));
+        Ok(terms)
+    }
+
+    /// Follows the election without standing: the present state first, then
+    /// every change. It survives failures of the store.
+    pub fn observe(&self) -> Result<Observer> {
+        Observer::new(&self.shared, self.name()?.clone(), None)
+    }
+
+    /// Follows the election from a place in the journal, as an earlier
+    /// observation reported it: nothing that happened since is skipped, as far
+    /// as the store still has it.
+    pub fn observe_from(&self, after: tenure_core::Seq) -> Result<Observer> {
+        Observer::new(&self.shared, self.name()?.clone(), Some(after))
+    }
+
+    /// This member's own changes in this election, in order, the present state
+    /// first.
+    pub fn subscribe(&self) -> Result<Subscription> {
+        Ok(Subscription::new(self.shared.clone(), self.name()?.clone()))
+    }
+
+    /// Asks whoever leads to step down. It is told to stop its work first, and
+    /// has its drain time; then the others elect, without it for a while.
+    pub async fn ask_to_step_down(&self, reason: impl AsRef<str>) -> Result<Amended> {
+        self.step_down(None, None, reason.as_ref()).await
+    }
+
+    /// Asks whoever leads to hand over to the candidate `to`.
+    pub async fn ask_to_hand_over(
+        &self,
+        to: &MemberId,
+        reason: impl AsRef<str>,
+    ) -> Result<Amended> {
+        self.step_down(None, Some(to.clone()), reason.as_ref()).await
+    }
+
+    /// Asks for a step-down of exactly this term; a newer one is left alone.
+    pub async fn ask_term_to_step_down(
+        &self,
+        number: TermNumber,
+        to: Option<MemberId>,
+        reason: impl AsRef<str>,
+    ) -> Result<Amended> {
+        self.step_down(Some(number), to, reason.as_ref()).await
+    }
+
+    async fn step_down(
+        &self,
+        number: Option<TermNumber>,
+        to: Option<MemberId>,
+        reason: &str,
+    ) -> Result<Amended> {
+        let (election, by) = (self.name()?.clone(), self.shared.note());
+        let reason = Note::new(reason);
+        self.shared.amend(Amend::StepDown { election, number, to, reason, by }).await
+    }
+
+    /// Lets nobody be newly elected until [`resume`](Self::resume). Whoever
+    /// leads goes on.
+    pub async fn pause(&self, reason: impl AsRef<str>) -> Result<Amended> {
+        let (election, by) = (self.name()?.clone(), self.shared.note());
+        self.shared.amend(Amend::Pause { election, reason: Note::new(reason), by }).await
+    }
+
+    /// Lifts a pause.
+    pub async fn resume(&self) -> Result<Amended> {
+        let (election, by) = (self.name()?.clone(), self.shared.note());
+        self.shared.amend(Amend::Resume { election, by }).await
+    }
+}
+
+/// A candidacy that ends when its future is dropped.
+struct Candidacy<'a> {
+    shared: &'a Shared,
+    election: ElectionName,
+    standing: bool,
+}
+
+impl Drop for Candidacy<'_> {
+    fn drop(&mut self) {
+        if self.standing {
+            // If the driver is gone, so is the candidacy.
+            let _ = self.shared.send(Command::Withdraw { election: self.election.clone() });
+        }
+    }
+}

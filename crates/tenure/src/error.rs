@@ -1,0 +1,86 @@
+//! What can go wrong between an application and its elections.
+
+use std::time::Duration;
+
+use tenure_core::{BadName, BadSettings, ElectionName, LostReason, TermNumber};
+
+/// What this crate's calls answer with.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong. A store that cannot be reached never ends a campaign or an
+/// observation: those retry, and [`Tenure::status`](crate::Tenure::status) says
+/// so.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store failed. Ask [`may_have_applied`](tenure_store::Error::may_have_applied)
+    /// before you repeat a write.
+    #[error(transparent)]
+    Store(#[from] tenure_store::Error),
+    /// A name, an endpoint or metadata cannot be used.
+    #[error(transparent)]
+    Name(#[from] BadName),
+    /// The timings cannot hold together.
+    #[error(transparent)]
+    Settings(#[from] BadSettings),
+    /// The store's URL cannot be used.
+    #[error("{0}")]
+    Url(String),
+    /// This member stands for the election already, or leads it.
+    #[error(
+        "this member stands for election {0} already, or leads it: use the leadership it has, or \
+         connect a second member"
+    )]
+    AlreadyStanding(ElectionName),
+    /// Nobody was elected here within the time given.
+    #[error("election {election} was not won within {waited:?}{}", .because.as_deref().map(|b| format!(": {b}")).unwrap_or_default())]
+    NotElected {
+        /// The election.
+        election: ElectionName,
+        /// How long it was waited.
+        waited: Duration,
+        /// What is known of the reason: the store's last error, if any.
+        because: Option<String>,
+    },
+    /// The resignation is on its way, but the store has not confirmed it.
+    #[error(
+        "term {number} of election {election} was given up, but the store has not confirmed it \
+         yet: it is tried again in the background, and is free after the ttl at the latest"
+    )]
+    Unconfirmed {
+        /// The election.
+        election: ElectionName,
+        /// The term.
+        number: TermNumber,
+    },
+    /// The member has been shut down.
+    #[error("this member has been shut down: connect again")]
+    ShutDown,
+    /// The operating system refused something.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What it said.
+        source: std::io::Error,
+    },
+}
+
+/// How a [`lead`](crate::Election::lead) scope ended other than well.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LeadError<E> {
+    /// There was no leadership to begin with.
+    #[error(transparent)]
+    Campaign(Error),
+    /// The leadership was lost; the work was cancelled before anybody else
+    /// could be told that the election is free.
+    #[error("the leadership was lost ({0:?}) and the work was cancelled")]
+    Lost(LostReason),
+    /// The work failed; the term has been released.
+    #[error("the work failed: {0}")]
+    Work(E),
+    /// The work panicked; the term has been released.
+    #[error("the work panicked: {0}")]
+    Panicked(String),
+}

@@ -1,0 +1,184 @@
+//! The handle an application holds while it leads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{LostReason, MemberId, Mono, StopReason, Term, TermNumber};
+use tenure_store::{FenceError, FenceIn};
+use tokio::sync::oneshot;
+
+use crate::driver::Command;
+use crate::member::Shared;
+use crate::reign::{Phase, Reign};
+use crate::{Error, Result};
+
+/// One term, held by this process.
+///
+/// Ask [`is_current`](Self::is_current) before each side effect; it costs a
+/// clock read. Give [`token`](Self::token) to whatever can refuse an older one,
+/// or [`fence`](Self::fence) your transaction: that holds whatever clocks and
+/// pauses do.
+///
+/// Clones are the same leadership. When the last is dropped the term is given
+/// back, as by [`resign`](Self::resign).
+#[derive(Clone, Debug)]
+pub struct Leadership {
+    held: Arc<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    reign: Arc<Reign>,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Nobody works under this term any more, whether it is held or lost.
+        let _ = self.shared.send(Command::Resign {
+            election: self.reign.term.election.clone(),
+            number: self.reign.term.number,
+            to: None,
+            confirmed: None,
+        });
+    }
+}
+
+impl Leadership {
+    pub(crate) fn new(reign: Arc<Reign>, shared: Arc<Shared>) -> Self {
+        Self { held: Arc::new(Held { reign, shared }) }
+    }
+
+    /// The fencing token: the number of the term.
+    #[must_use]
+    pub fn token(&self) -> u64 {
+        self.number().get()
+    }
+
+    /// The number of the term.
+    #[must_use]
+    pub fn number(&self) -> TermNumber {
+        self.term().number
+    }
+
+    /// The term.
+    #[must_use]
+    pub fn term(&self) -> &Term {
+        &self.held.reign.term
+    }
+
+    /// Whether this process leads at this very instant: two atomic loads and a
+    /// clock read; no lock, no I/O. It is right also when the runtime is
+    /// starved, and after the process was stopped and continued.
+    #[inline]
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.held.reign.is_current(&self.held.shared.time)
+    }
+
+    /// How much longer this term may be trusted if nothing renews it; zero if
+    /// it is over.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.trusted_until().since(self.held.shared.time.now())
+    }
+
+    /// Until when this term may be trusted if nothing renews it, on this
+    /// machine's boot-time clock; [`Mono::ZERO`] once it is over.
+    #[must_use]
+    pub fn trusted_until(&self) -> Mono {
+        self.held.reign.trusted_until()
+    }
+
+    /// Returns once the term is lost, and why. Whatever was done since may
+    /// have been done beside a new leader: stop now.
+    pub async fn lost(&self) -> LostReason {
+        loop {
+            if let Phase::Lost(reason) = self.phase(|p| matches!(p, Phase::Lost(_))).await {
+                return reason;
+            }
+        }
+    }
+
+    /// Returns once the work should stop: somebody asked this leader to step
+    /// down, or the process shuts down. Finish what cannot be left half done,
+    /// then drop the leadership or [`resign`](Self::resign): the term is
+    /// renewed meanwhile, for as long as the drain time allows. A term that is
+    /// lost also ends the wait.
+    pub async fn stopping(&self) -> Stopping {
+        match self.phase(|p| !matches!(p, Phase::Leading)).await {
+            Phase::Stopping { reason, drain_until } => Stopping::Asked { reason, drain_until },
+            Phase::Lost(reason) => Stopping::Lost(reason),
+            Phase::Leading => unreachable!("waited for any other phase"),
+        }
+    }
+
+    /// Waits for a phase that `wanted` accepts.
+    async fn phase(&self, wanted: impl FnMut(&Phase) -> bool) -> Phase {
+        let mut phases = self.held.reign.phase();
+        match phases.wait_for(wanted).await {
+            Ok(phase) => phase.clone(),
+            // The reign lives in this handle, and the phase in it.
+            Err(_) => Phase::Lost(LostReason::Superseded),
+        }
+    }
+
+    /// Gives the term up, and returns once the store has confirmed it. The
+    /// work must have stopped.
+    pub async fn resign(self) -> Result<()> {
+        self.give_up(None).await
+    }
+
+    /// Gives the term up in favour of the candidate `to`: the vacancy is kept
+    /// for it for one ttl, as long as it lives.
+    pub async fn hand_over(self, to: &MemberId) -> Result<()> {
+        self.give_up(Some(to.clone())).await
+    }
+
+    pub(crate) async fn give_up(&self, to: Option<MemberId>) -> Result<()> {
+        let (confirmed, take) = oneshot::channel();
+        let Term { election, number, .. } = self.term().clone();
+        let was_over = self.trusted_until() == Mono::ZERO;
+        let (e, confirmed) = (election.clone(), Some(confirmed));
+        self.held.shared.send(Command::Resign { election: e, number, to, confirmed })?;
+        if was_over {
+            return Ok(());
+        }
+        let (time, limit) = (self.held.shared.time.clone(), self.held.shared.settings.ttl());
+        let waited = crate::driver::call(&self.held.shared.commands, move |_, _| async move {
+            tokio::select! {
+                told = take => told.is_ok(),
+                () = time.sleep(limit) => false,
+            }
+        });
+        if waited.await? { Ok(()) } else { Err(Error::Unconfirmed { election, number }) }
+    }
+
+    /// Asks this process's own leadership to stop as a step-down would: its
+    /// [`stopping`](Self::stopping) fires, it is renewed while it drains, and
+    /// released when it is dropped.
+    pub fn stop(&self) -> Result<()> {
+        let Term { election, number, .. } = self.term().clone();
+        self.held.shared.send(Command::StopLeading { election, number })
+    }
+
+    /// Proves in the caller's own transaction that no newer term exists, and
+    /// holds the term still until the transaction ends. Roll back on an error.
+    pub async fn fence<T: FenceIn>(&self, transaction: &mut T) -> Result<(), FenceError> {
+        transaction.fence_in(&self.held.shared.ns, self.term()).await
+    }
+}
+
+/// Why the work should stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopping {
+    /// It may drain until then, and is renewed meanwhile.
+    Asked {
+        /// Who asked, and why.
+        reason: StopReason,
+        /// When the patience ends.
+        drain_until: Mono,
+    },
+    /// It is too late: the term is lost.
+    Lost(LostReason),
+}

@@ -1,0 +1,255 @@
+//! A connected member.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tenure_core::{
+    Amend, Amended, ElectionName, ElectionView, MemberId, MemberRef, MemberView, Namespace, Note,
+    Query, Seq, Settings, Snapshot, Term, Which,
+};
+use tenure_store::{Capabilities, SharedStore};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::driver::{Board, Command, Started, call};
+use crate::time::Time;
+use crate::{Builder, Election, Error, Result};
+
+/// A member: one process's place in the store, and the way to every election.
+///
+/// Clones are the same member. When the last clone and everything made from it
+/// is gone, the member leaves in order, in the background; to wait for that, use
+/// [`shutdown`](Self::shutdown).
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// use tenure::Tenure;
+///
+/// let tenure = Tenure::connect("memory:").await?;
+/// let leadership = tenure.election("nightly-report").campaign().await?;
+/// assert!(leadership.is_current());
+/// assert_eq!(leadership.token(), 1);
+/// leadership.resign().await?;
+/// tenure.shutdown().await?;
+/// # Ok(()) })
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Tenure {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What a member's handles share. When the last is gone, the command channel
+/// closes, and the driver leaves.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) commands: mpsc::UnboundedSender<Command>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) time: Time,
+    pub(crate) ns: Namespace,
+    pub(crate) id: MemberId,
+    pub(crate) settings: Settings,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) observations: crate::observe::Hub,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Shared {
+    pub(crate) fn send(&self, command: Command) -> Result<()> {
+        self.commands.send(command).map_err(|_| Error::ShutDown)
+    }
+
+    /// Runs a request on the driver's thread, and waits no longer than a
+    /// request may take.
+    pub(crate) async fn ask<T, F>(
+        &self,
+        make: impl FnOnce(SharedStore, Namespace) -> F + Send + 'static,
+    ) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = tenure_store::Result<T>> + Send + 'static,
+    {
+        let (time, limit) = (self.time.clone(), self.settings.request_timeout());
+        let asked = call(&self.commands, move |store, ns| {
+            let work = make(store, ns);
+            async move {
+                tokio::select! {
+                    result = work => result,
+                    () = time.sleep(limit) => Err(tenure_store::Error::new(
+                        tenure_store::ErrorKind::Timeout,
+                        format!("the store did not answer within {limit:?}"),
+                    )
+                    .remedy("check that it runs and can be reached")
+                    .maybe_applied()),
+                }
+            }
+        });
+        Ok(asked.await??)
+    }
+
+    pub(crate) async fn read(&self, query: Query) -> Result<Snapshot> {
+        self.ask(move |store, ns| async move { store.read(&ns, &query).await }).await
+    }
+
+    pub(crate) async fn amend(&self, amend: Amend) -> Result<Amended> {
+        self.ask(move |store, ns| async move { store.amend(&ns, &amend).await }).await
+    }
+
+    pub(crate) fn note(&self) -> Note {
+        Note::new(self.id.as_str())
+    }
+}
+
+impl Tenure {
+    /// Connects to a store with the default options.
+    pub async fn connect(url: impl AsRef<str>) -> Result<Self> {
+        Self::builder(url).connect().await
+    }
+
+    /// Options for connecting to the store at `url`: `memory:`, `sqlite:path`.
+    pub fn builder(url: impl AsRef<str>) -> Builder {
+        Builder::url(url.as_ref())
+    }
+
+    /// Options for using a store of one's own.
+    pub fn with_store(store: SharedStore) -> Builder {
+        Builder::store(store)
+    }
+
+    pub(crate) fn new(
+        started: Started,
+        ns: Namespace,
+        id: MemberId,
+        settings: Settings,
+        time: Time,
+    ) -> Self {
+        let Started { commands, board, capabilities, thread } = started;
+        let observations = crate::observe::Hub::default();
+        let thread = Mutex::new(Some(thread));
+        let shared =
+            Shared { commands, board, time, ns, id, settings, capabilities, observations, thread };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// An election of the member's namespace. A name that cannot be used is
+    /// refused by the first call that needs it.
+    #[must_use]
+    pub fn election(&self, name: impl AsRef<str>) -> Election {
+        Election::new(self.shared.clone(), ElectionName::new(name))
+    }
+
+    /// The member's id.
+    #[must_use]
+    pub fn id(&self) -> &MemberId {
+        &self.shared.id
+    }
+
+    /// The member's namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &Namespace {
+        &self.shared.ns
+    }
+
+    /// The timings in force.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
+    /// What the store can and cannot do.
+    #[must_use]
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.shared.capabilities
+    }
+
+    /// Becomes a member without standing for anything, so that others see it in
+    /// [`members`](Self::members). It happens in the background;
+    /// [`status`](Self::status) says when.
+    pub fn join(&self) -> Result<()> {
+        self.shared.send(Command::Join)
+    }
+
+    /// The live members of the namespace.
+    pub async fn members(&self) -> Result<Vec<MemberView>> {
+        Ok(self.shared.read(Query::members()).await?.members)
+    }
+
+    /// Every election of the namespace, with its candidates.
+    pub async fn elections(&self) -> Result<Vec<ElectionView>> {
+        let query = Query { which: Which::All, candidates: true, ..Query::nothing() };
+        Ok(self.shared.read(query).await?.elections)
+    }
+
+    /// The newest journal entries of the namespace, oldest first, at most
+    /// `limit`; and the position they reach.
+    pub async fn journal(&self, limit: usize) -> Result<(Seq, Vec<tenure_core::Entry>)> {
+        let query = Query { which: Which::All, history: limit, ..Query::nothing() };
+        let snapshot = self.shared.read(query).await?;
+        Ok((snapshot.seq, snapshot.history))
+    }
+
+    /// Ends a member. Unless `now` is set, what it holds becomes free when its
+    /// ttl has run out; with `now`, at once, **while it may still believe that
+    /// it leads**: only the fence keeps such a leader harmless.
+    pub async fn evict(&self, member: &MemberId, now: bool) -> Result<Amended> {
+        let (member, by) = (member.clone(), self.shared.note());
+        self.shared.amend(Amend::Evict { member, now, by }).await
+    }
+
+    /// How this member and its store are doing. No I/O.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let health = self.shared.board.health().clone();
+        let now = self.shared.time.now();
+        Status {
+            member: health.member,
+            conflict: health.conflict,
+            failures: health.failures,
+            last_error: health.last_error,
+            last_success: health.last_success.map(|at| now.since(at)),
+            watch_error: health.watch_error,
+            standing: health.standing,
+            leading: self.shared.board.led().iter().map(|r| r.term.clone()).collect(),
+        }
+    }
+
+    /// Stops in order: asks the work of every leadership to stop, waits for it
+    /// to drain (bounded), releases, leaves. Returns whether the store has
+    /// confirmed it; if not, the member is gone after its ttl.
+    pub async fn shutdown(&self) -> Result<bool> {
+        let (done, take) = oneshot::channel();
+        if self.shared.send(Command::Shutdown { done }).is_err() {
+            return Ok(true);
+        }
+        let confirmed = take.await.unwrap_or(false);
+        let thread = self.shared.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // It has nothing left to do but return.
+            let _ = thread.join();
+        }
+        Ok(confirmed)
+    }
+}
+
+/// How a member and its store are doing.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Status {
+    /// Which life of the member is in the store, if it is.
+    pub member: Option<MemberRef>,
+    /// Set when another process uses the same id: what is known, what to do.
+    pub conflict: Option<String>,
+    /// How many requests in a row have failed.
+    pub failures: u32,
+    /// The last failure, also if the store has answered since.
+    pub last_error: Option<String>,
+    /// How long ago the store last answered.
+    pub last_success: Option<Duration>,
+    /// Why changes are not heard of at once, if so.
+    pub watch_error: Option<String>,
+    /// How many campaigns are under way.
+    pub standing: usize,
+    /// The terms held.
+    pub leading: Vec<Term>,
+}

@@ -1,0 +1,172 @@
+//! A small hook for measurements, and a ready adapter behind the `metrics`
+//! feature.
+
+use std::fmt;
+use std::time::Duration;
+
+use tenure_core::{ElectionName, LostReason, Request, TermNumber};
+
+/// Takes measurements. Called on the heartbeat's thread: be quick, and do not
+/// block.
+///
+/// ```
+/// use tenure::{Metric, Metrics};
+///
+/// #[derive(Debug)]
+/// struct Count(std::sync::atomic::AtomicU64);
+///
+/// impl Metrics for Count {
+///     fn record(&self, metric: &Metric<'_>) {
+///         if let Metric::Elected { .. } = metric {
+///             self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+///         }
+///     }
+/// }
+/// ```
+pub trait Metrics: Send + Sync + fmt::Debug {
+    /// Takes one measurement.
+    fn record(&self, metric: &Metric<'_>);
+}
+
+/// One measurement.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Metric<'a> {
+    /// This member leads from now on.
+    Elected {
+        /// The election.
+        election: &'a ElectionName,
+        /// The term.
+        number: TermNumber,
+    },
+    /// This member no longer leads.
+    Lost {
+        /// The election.
+        election: &'a ElectionName,
+        /// The term.
+        number: TermNumber,
+        /// Why.
+        reason: LostReason,
+    },
+    /// Trust was extended. `margin_left` is what was left of it before: when it
+    /// nears zero, leaderships are about to be lost.
+    Renewed {
+        /// What was left.
+        margin_left: Duration,
+    },
+    /// A request to the store came back or was given up.
+    Request {
+        /// Which kind.
+        verb: Verb,
+        /// How long it took.
+        latency: Duration,
+        /// Whether it failed.
+        failed: bool,
+    },
+}
+
+/// A kind of request to the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Verb {
+    /// Becoming a member.
+    Join,
+    /// Renewing.
+    Heartbeat,
+    /// Leaving.
+    Leave,
+    /// Bidding.
+    Claim,
+    /// Giving back.
+    Release,
+    /// Looking.
+    Read,
+}
+
+impl Verb {
+    pub(crate) fn of(request: &Request) -> Self {
+        match request {
+            Request::Join(_) => Verb::Join,
+            Request::Heartbeat(_) => Verb::Heartbeat,
+            Request::Leave(_) => Verb::Leave,
+            Request::Claim(_) => Verb::Claim,
+            Request::Release(_) => Verb::Release,
+            Request::Read(_) => Verb::Read,
+        }
+    }
+
+    /// The verb as a word, for labels and messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Verb::Join => "join",
+            Verb::Heartbeat => "heartbeat",
+            Verb::Leave => "leave",
+            Verb::Claim => "claim",
+            Verb::Release => "release",
+            Verb::Read => "read",
+        }
+    }
+}
+
+/// Takes no measurements.
+#[derive(Debug)]
+pub(crate) struct NoMetrics;
+
+impl Metrics for NoMetrics {
+    fn record(&self, _: &Metric<'_>) {}
+}
+
+/// Hands measurements to the recorder of the `metrics` crate:
+///
+/// | name | kind | labels |
+/// |---|---|---|
+/// | `tenure_is_leader` | gauge, 0 or 1 | `election` |
+/// | `tenure_term` | gauge | `election` |
+/// | `tenure_transitions_total` | counter | `election`, `reason` |
+/// | `tenure_margin_left_seconds` | histogram | |
+/// | `tenure_request_seconds` | histogram | `verb` |
+/// | `tenure_errors_total` | counter | `verb` |
+#[cfg(feature = "metrics")]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MetricsRecorder;
+
+#[cfg(feature = "metrics")]
+impl Metrics for MetricsRecorder {
+    #[allow(clippy::cast_precision_loss)]
+    fn record(&self, metric: &Metric<'_>) {
+        match metric {
+            Metric::Elected { election, number } => {
+                let election = election.to_string();
+                metrics::gauge!("tenure_is_leader", "election" => election.clone()).set(1.0);
+                metrics::gauge!("tenure_term", "election" => election.clone())
+                    .set(number.get() as f64);
+                metrics::counter!("tenure_transitions_total", "election" => election, "reason" => "elected")
+                    .increment(1);
+            }
+            Metric::Lost { election, reason, .. } => {
+                let election = election.to_string();
+                metrics::gauge!("tenure_is_leader", "election" => election.clone()).set(0.0);
+                let reason = match reason {
+                    LostReason::Resigned => "resigned",
+                    LostReason::SteppedDown => "stepped_down",
+                    LostReason::DrainTimeout => "drain_timeout",
+                    LostReason::TrustEnded => "trust_ended",
+                    LostReason::Superseded => "superseded",
+                };
+                metrics::counter!("tenure_transitions_total", "election" => election, "reason" => reason)
+                    .increment(1);
+            }
+            Metric::Renewed { margin_left } => {
+                metrics::histogram!("tenure_margin_left_seconds").record(margin_left.as_secs_f64());
+            }
+            Metric::Request { verb, latency, failed } => {
+                metrics::histogram!("tenure_request_seconds", "verb" => verb.name())
+                    .record(latency.as_secs_f64());
+                if *failed {
+                    metrics::counter!("tenure_errors_total", "verb" => verb.name()).increment(1);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Following an election without standing for it (rule N3).
+
+mod hub;
+mod track;
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+use tenure_core::{ElectionName, MemberId, Note, Pause, Profile, Seq, Term, TermNumber};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+pub(crate) use hub::Hub;
+
+use self::track::Track;
+use crate::Result;
+use crate::member::Shared;
+
+/// Something observed, with its place in the journal (zero where the store
+/// keeps none): give that to
+/// [`observe_from`](crate::Election::observe_from) to go on later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Observation {
+    /// Up to where this knows the journal.
+    pub seq: Seq,
+    /// What was observed.
+    pub observed: Observed,
+}
+
+/// What an observer sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Observed {
+    /// This member leads.
+    Leads {
+        /// The term.
+        term: Term,
+        /// Where the leader can be reached and what else it publishes, byte
+        /// for byte. Empty for a leader that is gone already when an observer
+        /// catches up.
+        profile: Profile,
+    },
+    /// Nobody leads.
+    Vacant {
+        /// The newest term there was.
+        number: TermNumber,
+    },
+    /// The leader was asked to step down.
+    StepDownAsked {
+        /// The term it is meant for.
+        number: TermNumber,
+        /// Why.
+        reason: Note,
+        /// Who asked.
+        by: Note,
+        /// The candidate to hand over to.
+        to: Option<MemberId>,
+    },
+    /// Nobody is newly elected for now.
+    Paused(Pause),
+    /// The pause was lifted.
+    Resumed,
+    /// Some of what happened is not told: the journal no longer has it, or this
+    /// observer was too slow. The present state follows.
+    Skipped,
+}
+
+/// A stream of [`Observation`]s: the present state first, then every change.
+/// It ends only when the member is shut down.
+///
+/// All observers of a process share one watch on the store.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// use tenure::{Observed, Tenure};
+///
+/// let tenure = Tenure::builder("memory:").endpoint("10.0.0.7:80").connect().await?;
+/// let election = tenure.election("nightly");
+/// let mut observer = election.observe()?;
+/// let first = observer.next().await.unwrap();
+/// assert!(matches!(first.observed, Observed::Vacant { .. }));
+/// let _leadership = election.campaign().await?;
+/// let Some(Observed::Leads { profile, .. }) = observer.next().await.map(|o| o.observed) else {
+///     panic!("somebody leads")
+/// };
+/// assert_eq!(profile.endpoints(), ["10.0.0.7:80"]);
+/// # Ok(()) })
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Observer {
+    state: State,
+}
+
+enum State {
+    Idle(Box<Inner>),
+    Waiting(Pin<Box<dyn Future<Output = (Box<Inner>, Option<Observation>)> + Send + Sync>>),
+    Ended,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            State::Idle(_) => "Idle",
+            State::Waiting(_) => "Waiting",
+            State::Ended => "Ended",
+        })
+    }
+}
+
+struct Inner {
+    /// Keeps the member, and so the watch, alive.
+    _shared: Arc<Shared>,
+    track: Arc<Track>,
+    ready: VecDeque<Observation>,
+    news: broadcast::Receiver<Arc<Observation>>,
+}
+
+impl Observer {
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        election: ElectionName,
+        after: Option<Seq>,
+    ) -> Result<Self> {
+        let track = shared.observations.watch(shared, election, after)?;
+        let (ready, news) = track.subscribe();
+        let inner = Inner { _shared: shared.clone(), track, ready, news };
+        Ok(Self { state: State::Idle(Box::new(inner)) })
+    }
+
+    /// The next observation; `None` once the member is shut down.
+    pub async fn next(&mut self) -> Option<Observation> {
+        poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+}
+
+impl Inner {
+    async fn next(&mut self) -> Option<Observation> {
+        if let Some(observation) = self.ready.pop_front() {
+            return Some(observation);
+        }
+        match self.news.recv().await {
+            Ok(observation) => Some((*observation).clone()),
+            Err(RecvError::Lagged(_)) => {
+                let (ready, news) = self.track.subscribe();
+                self.news = news;
+                self.ready = ready;
+                let seq = self.ready.front().map_or(Seq::START, |o| o.seq);
+                Some(Observation { seq, observed: Observed::Skipped })
+            }
+            Err(RecvError::Closed) => None,
+        }
+    }
+}
+
+impl Stream for Observer {
+    type Item = Observation;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Observation>> {
+        loop {
+            match std::mem::replace(&mut self.state, State::Ended) {
+                State::Idle(mut inner) => {
+                    self.state = State::Waiting(Box::pin(async move {
+                        let next = inner.next().await;
+                        (inner, next)
+                    }));
+                }
+                State::Waiting(mut waiting) => {
+                    let polled = waiting.as_mut().poll(cx);
+                    if polled.is_pending() {
+                        self.state = State::Waiting(waiting);
+                    }
+                    let (inner, next) = ready!(polled);
+                    if next.is_some() {
+                        self.state = State::Idle(inner);
+                    }
+                    return Poll::Ready(next);
+                }
+                State::Ended => return Poll::Ready(None),
+            }
+        }
+    }
+}

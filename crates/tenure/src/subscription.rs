@@ -1,0 +1,97 @@
+//! A member's own changes in one election, in order (rule N2).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tenure_core::{ElectionName, LostReason, StopReason, Term};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::driver::{Posted, PostedChange};
+use crate::member::Shared;
+use crate::reign::Reign;
+
+/// What a subscriber is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// This member does not lead: the present state, at the beginning or after
+    /// [`Change::Skipped`].
+    Following,
+    /// This member leads: the present state, or news.
+    Leading(Term),
+    /// It is asked to stop its work.
+    Stopping(StopReason),
+    /// It no longer leads.
+    Lost(LostReason),
+    /// The subscriber was so slow that this many changes are gone; the present
+    /// state follows.
+    Skipped(u64),
+}
+
+/// A stream of [`Change`]s: the present state first, then each change, none
+/// skipped unless the stream says so. However slow its reader is, it blocks
+/// nobody.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// use tenure::{Change, Tenure};
+///
+/// let tenure = Tenure::connect("memory:").await?;
+/// let election = tenure.election("nightly");
+/// let mut changes = election.subscribe()?;
+/// assert_eq!(changes.next().await, Change::Following);
+/// let leadership = election.campaign().await?;
+/// assert!(matches!(changes.next().await, Change::Leading(term) if term.number.get() == 1));
+/// # drop(leadership); Ok(()) })
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Subscription {
+    shared: Arc<Shared>,
+    election: ElectionName,
+    present: VecDeque<Change>,
+    changes: broadcast::Receiver<Arc<Posted>>,
+}
+
+impl Subscription {
+    pub(crate) fn new(shared: Arc<Shared>, election: ElectionName) -> Self {
+        let (reign, changes) = shared.board.subscribe(&election);
+        let present = VecDeque::from([present(reign)]);
+        Self { shared, election, present, changes }
+    }
+
+    /// The next change. Never ends: after a shutdown nothing more comes.
+    pub async fn next(&mut self) -> Change {
+        loop {
+            if let Some(change) = self.present.pop_front() {
+                return change;
+            }
+            match self.changes.recv().await {
+                Ok(posted) if posted.election == self.election => {
+                    return match &posted.change {
+                        PostedChange::Elected(term) => Change::Leading(term.clone()),
+                        PostedChange::Stopping(reason) => Change::Stopping(reason.clone()),
+                        PostedChange::Lost(reason) => Change::Lost(*reason),
+                    };
+                }
+                Ok(_) => {}
+                Err(RecvError::Lagged(skipped)) => self.start_again(skipped),
+                Err(RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
+
+    fn start_again(&mut self, skipped: u64) {
+        let (reign, changes) = self.shared.board.subscribe(&self.election);
+        // What was still waiting is skipped too: it is older than the present.
+        let waiting = self.changes.len() as u64;
+        self.changes = changes;
+        self.present.extend([Change::Skipped(skipped + waiting), present(reign)]);
+    }
+}
+
+fn present(reign: Option<Arc<Reign>>) -> Change {
+    reign.map_or(Change::Following, |reign| Change::Leading(reign.term.clone()))
+}
