@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod capabilities;
+pub mod cas;
 mod clock;
 mod error;
 mod fence;
@@ -8,6 +9,9 @@ mod memory;
 mod store;
 
 pub use capabilities::{Capabilities, Judge, Watch};
+pub use cas::{
+    CasOptions, CasStore, Expect, Loaded, MemoryRegister, Register, Removed, Swapped, Version,
+};
 pub use clock::{BootClock, Clock, ManualClock};
 pub use error::{Error, ErrorKind, Result};
 pub use fence::{FenceError, FenceIn};

@@ -1,0 +1,168 @@
+//! How single fields are written: text for names, whole nanoseconds for
+//! durations, text or hexadecimal digits for opaque bytes.
+
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tenure_core::{Note, Profile};
+
+/// Anything that is printed and parsed: names, ids, incarnations.
+pub(super) mod text {
+    use super::*;
+
+    pub(in super::super) fn serialize<T: Display, S: Serializer>(
+        value: &T,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_str(value)
+    }
+
+    pub(in super::super) fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// The same, where there may be none.
+pub(super) mod text_option {
+    use super::*;
+
+    pub(in super::super) fn serialize<T: Display, S: Serializer>(
+        value: &Option<T>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.as_ref().map(ToString::to_string).serialize(to)
+    }
+
+    pub(in super::super) fn deserialize<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        let text = Option::<String>::deserialize(from)?;
+        text.map(|t| t.parse().map_err(D::Error::custom)).transpose()
+    }
+}
+
+/// Durations, to the nanosecond: what the holder wrote is what is waited out.
+pub(super) mod nanos {
+    use super::*;
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        value: &Duration,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        u64::try_from(value.as_nanos()).unwrap_or(u64::MAX).serialize(to)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Duration, D::Error> {
+        u64::deserialize(from).map(Duration::from_nanos)
+    }
+}
+
+/// Notes of operators, which are never refused.
+pub(super) mod note {
+    use super::*;
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        value: &Note,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.as_str().serialize(to)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Note, D::Error> {
+        String::deserialize(from).map(Note::new)
+    }
+}
+
+/// What a member publishes. Metadata is written as text where it is text, so
+/// that people can read the record, and as hexadecimal digits where it is not;
+/// either way it comes back byte for byte (C22).
+pub(super) mod profile {
+    use super::*;
+
+    #[derive(Serialize, Deserialize)]
+    struct Written {
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        endpoints: Vec<String>,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        metadata: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        metadata_hex: String,
+    }
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        value: &Profile,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let endpoints = value.endpoints().to_vec();
+        let (metadata, metadata_hex) = match std::str::from_utf8(value.metadata()) {
+            Ok(text) => (text.to_owned(), String::new()),
+            Err(_) => (String::new(), hex(value.metadata())),
+        };
+        Written { endpoints, metadata, metadata_hex }.serialize(to)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Profile, D::Error> {
+        let written = Written::deserialize(from)?;
+        let metadata = if written.metadata_hex.is_empty() {
+            written.metadata.into_bytes()
+        } else {
+            unhex(&written.metadata_hex)
+                .ok_or_else(|| D::Error::custom("metadata_hex is not hexadecimal"))?
+        };
+        Profile::new(written.endpoints, metadata).map_err(D::Error::custom)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> =
+        text.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect();
+    let digits = digits?;
+    let pairs = digits.chunks_exact(2);
+    pairs.remainder().is_empty().then(|| pairs.map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Serialize, Deserialize)]
+    struct Holds(#[serde(with = "profile")] Profile);
+
+    /// C22, H26: byte for byte, whatever the bytes.
+    #[test]
+    fn metadata_comes_back_byte_for_byte() {
+        let all: Vec<u8> = (0..=255).collect();
+        for metadata in [&b""[..], b"zone=a", "\u{0}\"\\é".as_bytes(), b"\xff\xfe", &all] {
+            let profile = Profile::new(["h:1", "é:2"], metadata).unwrap();
+            let text = serde_json::to_string(&Holds(profile.clone())).unwrap();
+            let back: Holds = serde_json::from_str(&text).unwrap();
+            assert_eq!(back.0, profile, "{text}");
+        }
+    }
+
+    #[test]
+    fn odd_hexadecimal_is_refused() {
+        assert_eq!(unhex("0aF"), None);
+        assert_eq!(unhex("zz"), None);
+        assert_eq!(unhex("0aFf"), Some(vec![0x0a, 0xff]));
+    }
+}

@@ -1,0 +1,128 @@
+//! Where each record lies.
+
+use tenure_core::{ElectionName, MemberId, Namespace};
+
+/// The keys of everything below one prefix: `<prefix>/<namespace>/elections/<name>`
+/// and `<prefix>/<namespace>/members/<id>`.
+///
+/// Names are written in letters, digits, `-` and `_`; every other byte becomes
+/// `=` and two hexadecimal digits. So a name cannot leave its directory, no two
+/// names share a key, and every service takes it.
+#[derive(Clone, Debug)]
+pub(super) struct Keys {
+    prefix: String,
+}
+
+impl Keys {
+    pub(super) fn new(prefix: &str) -> Self {
+        let trimmed = prefix.trim_matches('/');
+        let prefix = if trimmed.is_empty() { String::new() } else { format!("{trimmed}/") };
+        Self { prefix }
+    }
+
+    /// What the keys of every election of the namespace begin with.
+    pub(super) fn elections(&self, ns: &Namespace) -> String {
+        format!("{}{}/elections/", self.prefix, encoded(ns.as_str()))
+    }
+
+    /// What the keys of every member of the namespace begin with.
+    pub(super) fn members(&self, ns: &Namespace) -> String {
+        format!("{}{}/members/", self.prefix, encoded(ns.as_str()))
+    }
+
+    pub(super) fn election(&self, ns: &Namespace, name: &ElectionName) -> String {
+        self.elections(ns) + &encoded(name.as_str())
+    }
+
+    pub(super) fn member(&self, ns: &Namespace, id: &MemberId) -> String {
+        self.members(ns) + &encoded(id.as_str())
+    }
+
+    /// The election whose key this is; `None` for keys that Tenure did not make.
+    pub(super) fn election_of(&self, ns: &Namespace, key: &str) -> Option<ElectionName> {
+        let text = decoded(key.strip_prefix(&self.elections(ns))?)?;
+        ElectionName::new(text).ok()
+    }
+
+    /// Whether this is the key of some member of the namespace.
+    pub(super) fn is_member(&self, ns: &Namespace, key: &str) -> bool {
+        let name = key.strip_prefix(&self.members(ns)).and_then(decoded);
+        name.is_some_and(|text| MemberId::new(text).is_ok())
+    }
+}
+
+fn plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
+}
+
+fn encoded(name: &str) -> String {
+    let mut key = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if plain(byte) {
+            key.push(char::from(byte));
+        } else {
+            key.push_str(&format!("={byte:02X}"));
+        }
+    }
+    key
+}
+
+/// The inverse of [`encoded`]; `None` for anything it cannot have made.
+fn decoded(key: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(key.len());
+    let mut rest = key.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        if plain(first) {
+            bytes.push(first);
+            rest = after;
+        } else if first == b'=' {
+            let (digits, after) = after.split_at_checked(2)?;
+            bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
+            rest = after;
+        } else {
+            return None;
+        }
+    }
+    let name = String::from_utf8(bytes).ok()?;
+    (encoded(&name) == key).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ns(name: &str) -> Namespace {
+        Namespace::new(name).unwrap()
+    }
+
+    #[test]
+    fn every_name_comes_back_from_its_key() {
+        let keys = Keys::new("/tenure/");
+        for name in ["nightly-report", "a/b", "..", "ünï 選挙", "=2F", "A.b", "x*?%&"] {
+            let name = ElectionName::new(name).unwrap();
+            let key = keys.election(&ns("default"), &name);
+            assert!(key.bytes().all(|b| plain(b) || b == b'=' || b == b'/'), "{key}");
+            assert_eq!(keys.election_of(&ns("default"), &key), Some(name));
+        }
+    }
+
+    /// C5: no namespace reaches into another by its name.
+    #[test]
+    fn namespaces_with_slashes_do_not_share_keys() {
+        let keys = Keys::new("tenure");
+        let name = ElectionName::new("x").unwrap();
+        let inner = keys.election(&ns("a/elections"), &name);
+        assert!(!inner.starts_with(&keys.elections(&ns("a"))), "{inner}");
+        assert!(!keys.elections(&ns("ab")).starts_with(&keys.elections(&ns("a"))));
+    }
+
+    #[test]
+    fn keys_that_nobody_made_name_nothing() {
+        let keys = Keys::new("");
+        for key in ["a=2", "a=", "a=zz", "a b", "=41", "=FF", "a/b", "", "=2f", "=+1"] {
+            let key = keys.elections(&ns("n")) + key;
+            assert_eq!(keys.election_of(&ns("n"), &key), None, "{key}");
+        }
+        assert!(!keys.is_member(&ns("n"), "n/elections/x"));
+    }
+}

@@ -1,0 +1,184 @@
+//! What happens to an election's record: a win, a renewal, a vacancy; and the
+//! short history it keeps of them.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tenure_core::{
+    ElectionName, EndCause, Entry, Happening, Incarnation, MemberId, MemberRef, Nonce, Profile,
+    ReleaseCause, Seq, Term, TermNumber, Timestamp,
+};
+
+use super::format::{text, text_option};
+use super::record::{ElectionRecord, HolderRecord, ReservedRecord, WonRecord};
+
+/// How many terms a record remembers.
+pub(super) const HISTORY: usize = 16;
+
+/// One term of the past, or the present one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Past {
+    number: u64,
+    #[serde(with = "text")]
+    member: MemberId,
+    #[serde(with = "text")]
+    incarnation: Incarnation,
+    elected_at_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ended: Option<EndedRecord>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct EndedRecord {
+    at_ms: u64,
+    cause: CauseRecord,
+    #[serde(with = "text_option", default, skip_serializing_if = "Option::is_none")]
+    heir: Option<MemberId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum CauseRecord {
+    Resigned,
+    SteppedDown,
+    Abandoned,
+    Left,
+    Expired,
+    ProvenDead,
+    Superseded,
+    Evicted,
+}
+
+impl From<ReleaseCause> for CauseRecord {
+    fn from(cause: ReleaseCause) -> Self {
+        match cause {
+            ReleaseCause::Resigned => Self::Resigned,
+            ReleaseCause::SteppedDown => Self::SteppedDown,
+            ReleaseCause::Abandoned => Self::Abandoned,
+            ReleaseCause::Left => Self::Left,
+            ReleaseCause::Ended(EndCause::Expired) => Self::Expired,
+            ReleaseCause::Ended(EndCause::ProvenDead) => Self::ProvenDead,
+            ReleaseCause::Ended(EndCause::Superseded) => Self::Superseded,
+            ReleaseCause::Ended(EndCause::Evicted) => Self::Evicted,
+        }
+    }
+}
+
+impl From<CauseRecord> for ReleaseCause {
+    fn from(cause: CauseRecord) -> Self {
+        match cause {
+            CauseRecord::Resigned => Self::Resigned,
+            CauseRecord::SteppedDown => Self::SteppedDown,
+            CauseRecord::Abandoned => Self::Abandoned,
+            CauseRecord::Left => Self::Left,
+            CauseRecord::Expired => Self::Ended(EndCause::Expired),
+            CauseRecord::ProvenDead => Self::Ended(EndCause::ProvenDead),
+            CauseRecord::Superseded => Self::Ended(EndCause::Superseded),
+            CauseRecord::Evicted => Self::Ended(EndCause::Evicted),
+        }
+    }
+}
+
+/// What a win writes.
+pub(super) struct Win<'a> {
+    pub(super) number: TermNumber,
+    pub(super) member: &'a MemberRef,
+    pub(super) nonce: Nonce,
+    pub(super) ttl: Duration,
+    pub(super) profile: &'a Profile,
+    pub(super) at: Timestamp,
+}
+
+impl ElectionRecord {
+    /// A new term, under a number never used before; a reservation is used up.
+    /// Whatever stood before must have been vacated.
+    pub(super) fn begin(&mut self, win: &Win<'_>) {
+        debug_assert!(win.number.get() > self.number && self.holder.is_none());
+        let (member, incarnation) = (win.member.id.clone(), win.member.incarnation);
+        let elected_at_ms = win.at.unix_millis();
+        self.number = win.number.get();
+        self.beat += 1;
+        self.won = Some(WonRecord { incarnation, nonce: win.nonce.get() });
+        self.step_down = None;
+        self.reserved = None;
+        let number = self.number;
+        self.history.push(Past {
+            number,
+            member: member.clone(),
+            incarnation,
+            elected_at_ms,
+            ended: None,
+        });
+        let surplus = self.history.len().saturating_sub(HISTORY);
+        self.history.drain(..surplus);
+        let (ttl_ns, profile) = (win.ttl, win.profile.clone());
+        let other = serde_json::Map::new();
+        self.holder =
+            Some(HolderRecord { member, incarnation, ttl_ns, profile, elected_at_ms, other });
+    }
+
+    /// A renewal, which is nothing but a new sign of life.
+    pub(super) fn renew(&mut self, ttl: Duration) {
+        self.beat += 1;
+        if let Some(holder) = &mut self.holder {
+            holder.ttl_ns = ttl;
+        }
+    }
+
+    /// The end of the present term; the vacancy is kept for the heir. A
+    /// step-down ends with the term it was meant for (rule E5).
+    pub(super) fn vacate(
+        &mut self,
+        cause: ReleaseCause,
+        heir: Option<(MemberId, Duration)>,
+        at: Timestamp,
+    ) {
+        if self.holder.take().is_none() {
+            return;
+        }
+        self.beat += 1;
+        self.step_down = None;
+        let number = self.number;
+        if let Some(past) = self.history.iter_mut().rev().find(|past| past.number == number) {
+            let heir = heir.as_ref().map(|(id, _)| id.clone());
+            past.ended = Some(EndedRecord { at_ms: at.unix_millis(), cause: cause.into(), heir });
+        }
+        self.reserved = heir.map(|(member, grace_ns)| ReservedRecord { member, grace_ns });
+    }
+
+    /// The term that stands, as its winner is told of it.
+    pub(super) fn term(&self) -> Option<Term> {
+        let holder = self.holder.as_ref()?;
+        let (election, number) = (self.election.clone(), self.number());
+        Some(Term { election, number, member: holder.member(), elected_at: holder.elected_at() })
+    }
+
+    /// The history as journal entries, oldest first. There is no journal, so
+    /// they have no position.
+    pub(super) fn entries(&self) -> Vec<Entry> {
+        self.history.iter().flat_map(|past| past.entries(&self.election)).collect()
+    }
+}
+
+impl Past {
+    fn entries(&self, election: &ElectionName) -> impl Iterator<Item = Entry> {
+        let member = MemberRef::new(self.member.clone(), self.incarnation);
+        let number = TermNumber::new(self.number);
+        let elected_at = Timestamp::from_unix_millis(self.elected_at_ms);
+        let (name, holder) = (election.clone(), member.clone());
+        let term = Term { election: name, number, member: holder, elected_at };
+        let elected = Entry { seq: Seq::START, at: elected_at, what: Happening::Elected { term } };
+        let released = self.ended.as_ref().map(|ended| Entry {
+            seq: Seq::START,
+            at: Timestamp::from_unix_millis(ended.at_ms),
+            what: Happening::Released {
+                election: election.clone(),
+                number,
+                member,
+                cause: ended.cause.into(),
+                heir: ended.heir.clone(),
+            },
+        });
+        std::iter::once(elected).chain(released)
+    }
+}

@@ -1,0 +1,102 @@
+//! Following by polling, on tokio's paused time.
+
+use super::*;
+use crate::{Followed, Following, From, Watch};
+
+fn election(name: &str) -> Followed {
+    Followed::Hint(Hint::Election(named(name)))
+}
+
+async fn following(process: &Process) -> Box<dyn Following> {
+    let mut following = process.store.follow(&ns(), From::Hints).await.unwrap();
+    assert_eq!(following.next().await.unwrap(), Followed::Hint(Hint::Anything));
+    following
+}
+
+/// Whether nothing comes within a minute.
+async fn is_quiet(following: &mut dyn Following) -> bool {
+    tokio::time::timeout(Duration::from_secs(60), following.next()).await.is_err()
+}
+
+/// N1, N3: what is news is told once; heartbeats are no news.
+#[tokio::test(start_paused = true)]
+async fn changes_are_hinted_and_heartbeats_are_not() {
+    let wire = Wire::default();
+    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let mut hints = following(&b).await;
+    a.win("e", 1);
+    assert_eq!(hints.next().await.unwrap(), election("e"));
+    a.beat(&[("e", 1)]);
+    assert!(is_quiet(&mut *hints).await);
+    a.amend(step_down("e", "drain"));
+    assert_eq!(hints.next().await.unwrap(), election("e"));
+    a.release("e", Some(1));
+    let vacant = Hint::Vacant { election: named("e"), heir: None };
+    assert_eq!(hints.next().await.unwrap(), Followed::Hint(vacant));
+    assert!(is_quiet(&mut *hints).await);
+}
+
+/// B6, N3: an observer sees that a holder died, though nobody wrote anything.
+#[tokio::test(start_paused = true)]
+async fn a_holder_that_stops_renewing_is_news() {
+    let wire = Wire::default();
+    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    a.win("e", 1);
+    let mut hints = following(&b).await;
+    assert!(is_quiet(&mut *hints).await);
+    b.clock.advance(WIDE);
+    let vacant = Hint::Vacant { election: named("e"), heir: None };
+    assert_eq!(hints.next().await.unwrap(), Followed::Hint(vacant));
+}
+
+/// H13, H15: an error ends nothing, and what happened meanwhile is one hint.
+#[tokio::test(start_paused = true)]
+async fn a_look_that_failed_is_made_up_for_by_a_hint() {
+    let wire = Wire::default();
+    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    a.win("e", 1);
+    let mut hints = following(&b).await;
+    wire.load_meets("elections", Fault::Fail);
+    hints.next().await.unwrap_err();
+    assert_eq!(hints.next().await.unwrap(), Followed::Hint(Hint::Anything));
+    a.release("e", Some(1));
+    assert!(matches!(hints.next().await.unwrap(), Followed::Hint(Hint::Vacant { .. })));
+}
+
+/// H13 for the very first look.
+#[tokio::test(start_paused = true)]
+async fn a_first_look_that_fails_is_tried_again() {
+    let wire = Wire::default();
+    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    a.win("e", 1);
+    wire.load_meets("elections", Fault::Fail);
+    let mut hints = b.store.follow(&ns(), From::After(Seq::START)).await.unwrap();
+    hints.next().await.unwrap_err();
+    assert_eq!(hints.next().await.unwrap(), Followed::Hint(Hint::Anything));
+}
+
+/// Cancel-safe: a future dropped while it waits loses no time and no hint.
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_is_dropped_loses_nothing() {
+    let wire = Wire::default();
+    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let mut hints = following(&b).await;
+    a.win("e", 1);
+    for _ in 0..200 {
+        let wait = Duration::from_millis(10);
+        if let Ok(next) = tokio::time::timeout(wait, hints.next()).await {
+            assert_eq!(next.unwrap(), election("e"));
+            return;
+        }
+    }
+    panic!("two seconds in small waits, and no hint");
+}
+
+#[test]
+fn the_pace_is_what_the_capabilities_say() {
+    let wire = Wire::default();
+    let capabilities = Process::new(&wire, "a", 1).store.capabilities();
+    assert_eq!(capabilities.watch, Watch::Polled(Duration::from_secs(1)));
+    assert!(!capabilities.journal && !capabilities.shared_heartbeat);
+    assert!(!capabilities.transactional_fence && !capabilities.proof_of_death);
+}

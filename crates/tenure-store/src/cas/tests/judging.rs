@@ -1,0 +1,179 @@
+//! The observer's rule, and the holder's own.
+
+use super::*;
+
+/// C1.
+#[test]
+fn the_first_candidate_of_an_empty_election_leads_under_number_one() {
+    let wire = Wire::default();
+    let a = Process::joined(&wire, "a", 1);
+    assert_eq!(a.win("e", 1), 1);
+    let b = Process::joined(&wire, "b", 2);
+    let view = b.lose("e", 1);
+    assert_eq!(view.holder.unwrap().member, a.me);
+    assert_eq!(view.number.get(), 1);
+}
+
+/// H10, T5, M3: from first sight, by the observer's own clock, for the ttl the
+/// holder wrote and the drift on top, to the nanosecond.
+#[test]
+fn a_holder_first_seen_just_now_has_its_whole_ttl_left() {
+    let wire = Wire::default();
+    let a = Process::joined(&wire, "a", 1);
+    a.win("e", 1);
+    let b = Process::joined(&wire, "b", 2);
+    b.clock.advance(TTL * 50);
+    // It did not look all the while, so it knows nothing.
+    let b = Process::joined(&wire, "b2", 3);
+    assert_eq!(b.lose("e", 1).holder.unwrap().remaining, WIDE);
+    b.clock.advance(TTL / 2);
+    b.beat(&[]);
+    b.clock.advance(WIDE - TTL / 2 - NS);
+    b.beat(&[]);
+    assert_eq!(b.lose("e", 1).holder.unwrap().remaining, NS);
+    b.clock.advance(NS);
+    assert_eq!(b.win("e", 1), 2);
+}
+
+/// C2: over a thousand renewals.
+#[test]
+fn a_holder_that_renews_is_never_replaced() {
+    let wire = Wire::default();
+    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    a.win("e", 1);
+    for _ in 0..1_000 {
+        a.clock.advance(TTL / 4);
+        b.clock.advance(TTL / 4);
+        let renewed = a.beat_term("e", 1);
+        assert_eq!(renewed, TermOutcome::Renewed { step_down: None });
+        b.beat(&[]);
+        assert!(b.lose("e", 1).is_held_by(a.me.incarnation));
+    }
+}
+
+/// What an operator writes is no sign of life of the holder's.
+#[test]
+fn requests_of_operators_do_not_keep_a_dead_holder_alive() {
+    let wire = Wire::default();
+    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    a.win("e", 1);
+    b.lose("e", 1);
+    for reason in ["1", "2", "3"] {
+        b.clock.advance(WIDE / 4);
+        assert!(matches!(b.amend(step_down("e", reason)), Amended::Done { .. }));
+        b.beat(&[]);
+    }
+    b.clock.advance(WIDE / 4);
+    assert_eq!(b.win("e", 1), 2);
+}
+
+/// The answer of a look may be long on its way; what was written meanwhile must
+/// not seem older than it is.
+#[test]
+fn first_sight_counts_from_after_the_answer_arrived() {
+    let wire = Wire::default();
+    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    a.win("e", 1);
+    let clock = b.clock.clone();
+    wire.load_meets("elections", Fault::Then(Box::new(move || clock.advance(TTL / 2))));
+    assert_eq!(b.lose("e", 1).holder.unwrap().remaining, WIDE);
+}
+
+/// M3, H24, B20: the holder's ttl, not the challenger's.
+#[test]
+fn the_ttl_the_holder_wrote_is_waited_out() {
+    let wire = Wire::default();
+    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    a.win("e", 1);
+    let held = vec![TermRef { election: named("e"), number: TermNumber::new(1) }];
+    let long = Heartbeat { member: a.me.clone(), ttl: TTL * 3, held };
+    ready(a.store.heartbeat(&ns(), &long)).unwrap();
+    assert_eq!(b.lose("e", 1).holder.unwrap().remaining, WIDE * 3);
+}
+
+/// M1, H7, C6: nobody replaced it, and yet it is over; anew, a higher number.
+#[test]
+fn a_member_whose_ttl_ran_out_does_not_renew_and_comes_back_under_a_higher_number() {
+    let wire = Wire::default();
+    let a = Process::joined(&wire, "a", 1);
+    a.win("e", 1);
+    a.clock.advance(TTL);
+    let writes = wire.inner.writes();
+    assert_eq!(a.beat(&[("e", 1)]), Beat::Ended { superseded: false });
+    assert_eq!(a.try_bid("e", 1, 100).unwrap(), Claims::Ended { superseded: false });
+    let taken = |by| matches!(by, Joined::Taken { by, .. } if by == a.me.incarnation);
+    assert!(taken(a.join(true)), "a life that is over comes back");
+    assert_eq!(wire.inner.writes(), writes, "it was written for a life that is over");
+    a.clock.advance(WIDE - TTL);
+    let anew = Process { me: member("a", 9), ..a };
+    assert!(matches!(anew.join(false), Joined::In { .. }));
+    assert_eq!(anew.win("e", 1), 2);
+}
+
+/// M1 for one term: the member beats on, but this term was not renewed.
+#[test]
+fn a_term_whose_ttl_ran_out_is_lost_although_its_member_lives() {
+    let wire = Wire::default();
+    let a = Process::joined(&wire, "a", 1);
+    a.win("e", 1);
+    a.clock.advance(TTL / 2);
+    a.beat(&[]);
+    a.clock.advance(TTL / 2 - NS);
+    assert_eq!(a.beat_term("e", 1), TermOutcome::Renewed { step_down: None });
+    a.clock.advance(TTL / 2);
+    a.beat(&[]);
+    a.clock.advance(TTL / 2);
+    let writes = wire.inner.writes();
+    assert_eq!(a.beat_term("e", 1), TermOutcome::Lost);
+    assert_eq!(wire.inner.writes(), writes + 1, "only the member's own record");
+    assert_eq!(a.win("e", 2), 2);
+}
+
+/// C7, seen from the store: a renewal counts from its start.
+#[test]
+fn a_slow_renewal_is_counted_from_its_start() {
+    let wire = Wire::default();
+    let a = Process::joined(&wire, "a", 1);
+    a.win("e", 1);
+    let clock = a.clock.clone();
+    wire.swap_meets("members", Fault::Then(Box::new(move || clock.advance(TTL * 6 / 10))));
+    assert!(matches!(a.beat(&[]), Beat::Alive { .. }));
+    a.clock.advance(TTL * 4 / 10);
+    assert_eq!(a.beat(&[("e", 1)]), Beat::Ended { superseded: false });
+}
+
+/// T1 for those who share a handle: what was begun long ago is not fresh only
+/// because its answer was slow.
+#[test]
+fn a_handle_waits_for_its_own_members_as_it_does_for_others() {
+    let wire = Wire::default();
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process { me: member("b", 2), ..a.clone() };
+    b.join(true);
+    a.win("e", 1);
+    a.clock.advance(TTL);
+    b.join(true);
+    assert_eq!(b.me.incarnation.as_u128(), 2);
+    let b = Process { me: member("c", 3), ..a.clone() };
+    b.join(true);
+    assert_eq!(b.lose("e", 1).holder.unwrap().remaining, WIDE - TTL);
+    a.clock.advance(WIDE - TTL);
+    assert_eq!(b.win("e", 1), 2);
+}
+
+/// H5: even if somebody removes what must never be removed.
+#[test]
+fn numbers_do_not_go_back_when_the_record_is_removed() {
+    let wire = Wire::default();
+    let a = Process::joined(&wire, "a", 1);
+    a.win("e", 1);
+    a.release("e", Some(1));
+    assert_eq!(a.win("e", 2), 2);
+    let key = "tenure/default/elections/e";
+    let Loaded::Found { version, .. } = ready(wire.load(key, None)).unwrap() else {
+        panic!("no record");
+    };
+    ready(wire.remove(key, &version)).unwrap();
+    assert_eq!(a.beat_term("e", 2), TermOutcome::Lost);
+    assert_eq!(a.win("e", 3), 3);
+}

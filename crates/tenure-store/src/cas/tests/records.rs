@@ -1,0 +1,160 @@
+//! What is stored: the golden files, what is kept of unknown fields, and what
+//! happens to records that cannot be read.
+
+use super::super::past::{HISTORY, Win};
+use super::super::record::{ElectionRecord, MemberRecord, decode, encode};
+use super::*;
+
+const ELECTION: &str = include_str!("golden/election.json");
+const MEMBER: &str = include_str!("golden/member.json");
+
+/// The same value, whatever the blanks.
+fn same(bytes: &[u8], golden: &str) {
+    let written: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+    let golden: serde_json::Value = serde_json::from_str(golden).unwrap();
+    assert_eq!(written, golden, "written: {written:#}");
+}
+
+/// A format that older and newer versions share is not changed by accident.
+#[test]
+fn records_of_format_one_are_read_and_written_as_they_always_were() {
+    let election: ElectionRecord = decode("e", ELECTION.as_bytes()).unwrap();
+    assert_eq!(election.number().get(), 7);
+    assert_eq!(election.holder.as_ref().unwrap().ttl_ns, TTL);
+    assert_eq!(election.step_down().unwrap().to.unwrap().as_str(), "web-2");
+    assert_eq!(election.entries().len(), 3);
+    same(&encode("e", &election).unwrap(), ELECTION);
+    let member: MemberRecord = decode("m", MEMBER.as_bytes()).unwrap();
+    assert_eq!(member.profile.metadata(), [0xff, 0x00]);
+    assert!(member.condemned);
+    same(&encode("m", &member).unwrap(), MEMBER);
+}
+
+fn put(wire: &Wire, key: &str, bytes: &[u8]) {
+    let expect = match ready(wire.load(key, None)).unwrap() {
+        Loaded::Found { version, .. } => Expect::Version(version),
+        _ => Expect::Absent,
+    };
+    let swapped = ready(wire.swap(key, expect, bytes.to_vec())).unwrap();
+    assert!(matches!(swapped, Swapped::Stored(_)));
+}
+
+fn stored(wire: &Wire, key: &str) -> serde_json::Value {
+    match ready(wire.load(key, None)).unwrap() {
+        Loaded::Found { bytes, .. } => serde_json::from_slice(&bytes).unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A newer version of the same format may add fields; an older one that renews
+/// in between must not drop them.
+#[test]
+fn unknown_fields_survive_a_renewal() {
+    let wire = Wire::default();
+    let a = Process::joined(&wire, "a", 1);
+    a.win("e", 1);
+    for key in ["tenure/default/elections/e", "tenure/default/members/a"] {
+        let mut record = stored(&wire, key);
+        record["colour"] = serde_json::json!({"of": "future"});
+        put(&wire, key, record.to_string().as_bytes());
+    }
+    assert_eq!(a.beat_term("e", 1), TermOutcome::Renewed { step_down: None });
+    for key in ["tenure/default/elections/e", "tenure/default/members/a"] {
+        assert_eq!(stored(&wire, key)["colour"]["of"], "future", "{key}");
+    }
+}
+
+#[test]
+fn a_record_of_a_newer_format_or_a_damaged_one_is_foreign_and_left_alone() {
+    let key = "tenure/default/elections/e";
+    let newer = ELECTION.replacen("\"tenure\": 1", "\"tenure\": 2", 1);
+    let huge = vec![b' '; MAX_RECORD + 1];
+    let cases: [(&[u8], &str); 5] = [
+        (newer.as_bytes(), "upgrade this program"),
+        (b"", "damaged"),
+        (b"{\"tenure\":1}", "damaged"),
+        (b"\xff\xfe<html>", "not of Tenure"),
+        (&huge, "no record of ours"),
+    ];
+    for (bytes, says) in cases {
+        let wire = Wire::default();
+        let a = Process::joined(&wire, "a", 1);
+        put(&wire, key, bytes);
+        let writes = wire.inner.writes();
+        let error = a.try_bid("e", 1, 100).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Foreign, "{error}");
+        assert!(error.to_string().contains(says) && error.to_string().contains(key), "{error}");
+        assert!(!error.may_have_applied());
+        assert_eq!(wire.inner.writes(), writes);
+        assert_eq!(a.win("f", 1), 1, "the others go on");
+    }
+}
+
+/// A damaged member's record is in nobody's way.
+#[test]
+fn elections_go_on_beside_a_damaged_member() {
+    let wire = Wire::default();
+    let a = Process::joined(&wire, "a", 1);
+    put(&wire, "tenure/default/members/odd", b"?");
+    put(&wire, "tenure/default/members/not=a=key", b"?");
+    assert_eq!(a.win("e", 1), 1);
+    a.release("e", Some(1));
+    let odd = Process::new(&wire, "odd", 2);
+    let join =
+        Join { member: odd.me.clone(), ttl: TTL, profile: Profile::default(), supersede: true };
+    let error = ready(odd.store.join(&ns(), &join)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Foreign);
+}
+
+/// Bytes that nobody wrote on purpose: an error or a record, never a panic.
+#[test]
+fn no_bytes_make_reading_panic() {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for round in 0..20_000 {
+        let mut bytes = if round % 2 == 0 { ELECTION } else { MEMBER }.as_bytes().to_vec();
+        for _ in 0..=random() % 8 {
+            let at = usize::try_from(random()).unwrap() % bytes.len();
+            match random() % 4 {
+                0 => bytes[at] = u8::try_from(random() % 256).unwrap(),
+                1 => bytes.truncate(at.max(1)),
+                2 => bytes[at] = b'9',
+                _ => {
+                    let from = usize::try_from(random()).unwrap() % bytes.len();
+                    bytes.swap(at, from);
+                }
+            }
+        }
+        if let Ok(record) = decode::<ElectionRecord>("e", &bytes) {
+            let _ = (record.entries(), record.step_down(), record.term());
+            encode("e", &record).unwrap();
+        }
+        let _ = decode::<MemberRecord>("m", &bytes);
+    }
+}
+
+/// H27: the history does not grow, and the largest record is within the bound.
+#[test]
+fn a_record_stays_small_however_many_terms_there_were() {
+    let long = |c: &str| c.repeat(MAX_NAME);
+    let who = member(&long("\""), u128::MAX);
+    let profile =
+        Profile::new(vec!["\"".repeat(MAX_ENDPOINT); MAX_ENDPOINTS], vec![0xff; MAX_METADATA]);
+    let profile = profile.unwrap();
+    let mut record = ElectionRecord::vacant(named(&long("\"")), TermNumber::NONE);
+    for number in 1..=1_000 {
+        let (number, nonce) = (TermNumber::new(number), Nonce::new(u64::MAX));
+        let at = Timestamp::from_unix_millis(u64::MAX);
+        let heir = Some((who.id.clone(), Duration::MAX));
+        record.vacate(ReleaseCause::SteppedDown, heir, at);
+        record.begin(&Win { number, member: &who, nonce, ttl: TTL, profile: &profile, at });
+    }
+    assert_eq!(record.history.len(), HISTORY);
+    let size = encode("e", &record).unwrap().len();
+    assert!(size < 64 * 1024, "{size}");
+}
