@@ -11,14 +11,15 @@
 //! The lock is taken before the member's row is written, and outlives it. A
 //! store handle that is dropped while its members have not left keeps their
 //! locks for one more ttl: somebody in this process may still trust its term.
+//! Handles of one process that speak for the same life share its lock.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags};
@@ -38,13 +39,16 @@ pub(crate) struct Lives {
 
 #[derive(Debug)]
 struct Held {
-    lock: File,
+    lock: Arc<File>,
     ttl: Duration,
 }
 
 /// Locks of handles that were dropped before their members left, each with the
 /// time until which a term may still be trusted.
-static ABANDONED: Mutex<Vec<(Mono, File)>> = Mutex::new(Vec::new());
+static ABANDONED: Mutex<Vec<(Mono, Arc<File>)>> = Mutex::new(Vec::new());
+
+/// Every lock that this process holds, whichever handle took it.
+static OURS: Mutex<BTreeMap<PathBuf, Weak<File>>> = Mutex::new(BTreeMap::new());
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -96,7 +100,13 @@ impl Lives {
             return Ok(false);
         }
         let path = self.path(life);
-        let lock = take(&path).map_err(|e| unwritable(&path, e))?;
+        let mut ours = locked(&OURS);
+        let lock = match ours.get(&path).and_then(Weak::upgrade) {
+            Some(lock) => lock,
+            None => Arc::new(take(&path)?.ok_or_else(|| doubled(life))?),
+        };
+        ours.retain(|_, lock| lock.strong_count() > 0);
+        ours.insert(path, Arc::downgrade(&lock));
         held.insert(life, Held { lock, ttl });
         Ok(true)
     }
@@ -112,8 +122,12 @@ impl Lives {
     /// nobody takes its closing for a death.
     pub(crate) fn let_go(&self, life: Incarnation) {
         let Some(held) = locked(&self.held).remove(&life) else { return };
-        drop(fs::remove_file(self.path(life)));
-        drop(held);
+        let mut ours = locked(&OURS);
+        if Arc::strong_count(&held.lock) == 1 {
+            let path = self.path(life);
+            drop(fs::remove_file(&path));
+            ours.remove(&path);
+        }
     }
 
     /// Removes the file of a life that was proven dead and ended.
@@ -189,32 +203,40 @@ pub(crate) fn life_of(name: &str) -> Option<Incarnation> {
     name.strip_suffix(".lock").filter(|hex| hex.len() == 32)?.parse().ok()
 }
 
-/// Creates and locks a file. Somebody who sweeps may have removed it between
-/// the two steps: then the lock is on a file nobody finds, and is taken anew.
-fn take(path: &Path) -> io::Result<File> {
-    for _ in 0..100 {
+/// Creates and locks a file; `None` if another process holds the lock. Somebody
+/// who sweeps may have removed the file between the two steps: then the lock is
+/// on a file nobody finds, and is taken anew.
+fn take(path: &Path) -> Result<Option<File>> {
+    let failed = |error: io::Error| unwritable(path, error);
+    for _ in 0..50 {
         let file = fs::OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-            .open(path)?;
+            .open(path)
+            .map_err(failed)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
-            // Somebody is looking at it this very moment.
+            // Perhaps somebody is only looking at it this very moment.
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 std::thread::sleep(Duration::from_millis(1));
                 continue;
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(failed(error.into())),
         }
-        let here = file.metadata()?;
+        let here = file.metadata().map_err(failed)?;
         if fs::metadata(path).is_ok_and(|there| there.ino() == here.ino()) {
-            return Ok(file);
+            return Ok(Some(file));
         }
     }
-    Err(io::Error::other("the lock is held by somebody else"))
+    Ok(None)
+}
+
+fn doubled(life: Incarnation) -> Error {
+    let what = format!("another process already lives as the incarnation {life}");
+    Error::new(ErrorKind::Invalid, what).remedy("join with a fresh random incarnation")
 }
 
 fn unwritable(path: &Path, error: io::Error) -> Error {
@@ -266,6 +288,30 @@ mod tests {
         drop(guardian);
         assert_eq!(lives.probe(A), Probe::Free);
         assert!(lives.duplicate(B).is_none());
+    }
+
+    /// Two handles of one process that speak for one life: it lives as long as
+    /// either does.
+    #[test]
+    fn handles_of_one_process_share_the_lock_of_a_life() {
+        let (dir, first) = fixture();
+        let second = Lives::open(&dir.path().join("t.db")).unwrap();
+        assert!(first.hold(A, TTL).unwrap());
+        assert!(second.hold(A, TTL).unwrap());
+        first.let_go(A);
+        assert_eq!(second.probe(A), Probe::Held);
+        second.let_go(A);
+        assert_eq!(second.probe(A), Probe::Missing);
+    }
+
+    #[test]
+    fn a_life_that_another_process_leads_is_refused() {
+        let (_dir, lives) = fixture();
+        let other = File::create(lives.path(A)).unwrap();
+        rustix::fs::flock(&other, FlockOperation::LockExclusive).unwrap();
+        let error = lives.hold(A, TTL).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains("fresh random incarnation"), "{error}");
     }
 
     #[test]
