@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tenure_core::{
-    Amend, Amended, ElectionName, ElectionView, Entry, Happening, Incarnation, MemberId, MemberRef,
-    Namespace, Note, Profile, Query, Seq, Snapshot,
+    Amend, Amended, ElectionName, ElectionView, Entry, Happening, Incarnation, MAX_DRIFT_PPM,
+    MemberId, MemberRef, Namespace, Note, Profile, Query, Seq, Snapshot, widened,
 };
-use tenure_store::{Capabilities, Followed, Following, From, SharedStore};
+use tenure_store::{Capabilities, Followed, Following, From, Judge, SharedStore};
 
 use crate::actor::Actor;
 use crate::case::ensure;
@@ -54,6 +54,15 @@ impl<'h> World<'h> {
     /// Longer than any case takes.
     pub(crate) fn long(&self) -> Duration {
         self.harness.unit() * 500
+    }
+
+    /// The most that may be said to be left of a ttl. One who judges by its own
+    /// clock has to wait out the drift as well, and says how long it will wait.
+    pub(crate) async fn most_left(&self, ttl: Duration) -> Duration {
+        match self.capabilities().await.judge {
+            Judge::Store => ttl,
+            Judge::Observer => widened(ttl, MAX_DRIFT_PPM),
+        }
     }
 
     pub(crate) fn journal_bound(&self) -> Option<usize> {

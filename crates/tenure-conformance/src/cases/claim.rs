@@ -33,8 +33,8 @@ pub(crate) async fn the_loser_is_told_who_leads(world: &World<'_>) -> Outcome {
         same!(holder.profile, profile, "what the leader published");
         same!(holder.ttl, a.ttl, "the ttl the holder wrote (M3)");
         same!(holder.elected_at, term.elected_at, "when it was elected");
-        let left = holder.remaining;
-        ensure!(!left.is_zero() && left <= a.ttl, "what is left of its ttl: {left:?}");
+        let (left, most) = (holder.remaining, world.most_left(a.ttl).await);
+        ensure!(!left.is_zero() && left <= most, "what is left of its ttl: {left:?}");
         return Ok(());
     }
     fail!("the holder is named: {view:?}")
