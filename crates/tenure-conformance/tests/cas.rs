@@ -1,0 +1,27 @@
+//! The suite on `CasStore` over the memory register: every handle is an observer
+//! of its own, with its own memory of what it saw.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_conformance::ManualHarness;
+use tenure_store::{CasOptions, CasStore, ManualClock, MemoryRegister, SharedStore};
+
+fn cas() -> ManualHarness {
+    let clock = Arc::new(ManualClock::new());
+    let register = Arc::new(MemoryRegister::new());
+    // Looking again and again is timed by the world's clock, so it is quick; and
+    // time by hand stands still, so no list is ever new enough to be kept.
+    let options = CasOptions {
+        poll: Duration::from_millis(5),
+        listing_age: Duration::ZERO,
+        ..CasOptions::default()
+    };
+    let observed = clock.clone();
+    ManualHarness::new(clock, move || -> SharedStore {
+        let store = CasStore::new(register.clone(), observed.clone(), options.clone());
+        Arc::new(store.expect("the options are good"))
+    })
+}
+
+tenure_conformance::suite!(cas());
