@@ -1,6 +1,8 @@
 //! What the tests of this crate share.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+pub mod child;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
