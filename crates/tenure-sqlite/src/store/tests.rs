@@ -123,3 +123,38 @@ async fn a_heartbeat_costs_the_same_whatever_is_held() {
     let seen = store.read(&ns, &Query::members()).await.unwrap();
     assert_eq!(seen.members[0].holds, 11_000);
 }
+
+/// A disk that is full: an error that says so and that nothing was written, and
+/// a store that goes on as soon as there is space.
+#[tokio::test]
+async fn a_file_that_cannot_grow_is_an_error_and_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path().join("t.db"), SqliteOptions::new()).await.unwrap();
+    let ns = Namespace::default();
+    store.join(&ns, &join()).await.unwrap();
+    let limit = |pages: i64| {
+        move |desk: &mut Desk| {
+            // It answers with the limit in force: never below the present size.
+            desk.db().pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+            Ok(())
+        }
+    };
+    store.inner.writer.ask(limit(1)).await.unwrap();
+    let big = |n: u64| {
+        let bids = (0..1_000).map(|i| Bid {
+            election: ElectionName::new(format!("e-{i}")).unwrap(),
+            priority: Priority::default(),
+            nonce: Nonce::new(n),
+        });
+        Claim { bids: bids.collect(), ..claim() }
+    };
+    let error = store.claim(&ns, &big(1)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unwritable);
+    assert!(!error.may_have_applied(), "{error}");
+    assert!(error.to_string().contains("free some space"), "{error}");
+    let seen = store.read(&ns, &Query::everything()).await.unwrap();
+    assert!(seen.elections.is_empty(), "nothing was written");
+    store.inner.writer.ask(limit(1_000_000)).await.unwrap();
+    let Claims::Answered(answers) = store.claim(&ns, &big(2)).await.unwrap() else { panic!() };
+    assert!(answers.iter().all(|answer| matches!(answer, Claimed::Won(_))));
+}

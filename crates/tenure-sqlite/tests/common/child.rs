@@ -40,18 +40,28 @@ pub struct Process {
 impl Process {
     /// Starts this test binary again, to run the test `entry` in a role.
     pub fn start(entry: &str, role: &str, file: &Path) -> Self {
-        Self::start_as(entry, role, file, None)
+        let command = Command::new(std::env::current_exe().unwrap());
+        Self::spawn(command, entry, role, file)
     }
 
-    /// The same, as another user.
-    pub fn start_as(entry: &str, role: &str, file: &Path, user: Option<u32>) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+    /// The same, in a mount namespace of its own after `script` has run in it.
+    pub fn start_within(script: &str, entry: &str, role: &str, file: &Path) -> Self {
+        let mut command = Command::new("unshare");
+        let script = format!("{script} && exec \"$0\" \"$@\"");
+        command.args(["-rm", "sh", "-c", &script]).arg(std::env::current_exe().unwrap());
+        Self::spawn(command, entry, role, file)
+    }
+
+    /// Whether this system lets a script run in a mount namespace of its own.
+    pub fn can_unshare(script: &str) -> bool {
+        let status = Command::new("unshare").args(["-rm", "sh", "-c", script]).status();
+        status.is_ok_and(|status| status.success())
+    }
+
+    fn spawn(mut command: Command, entry: &str, role: &str, file: &Path) -> Self {
         command.args([entry, "--exact", "--nocapture", "--test-threads=1"]);
         command.env(ROLE, role).env(FILE, file);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        if let Some(user) = user {
-            std::os::unix::process::CommandExt::uid(&mut command, user);
-        }
         let mut child = command.spawn().unwrap();
         let to = child.stdin.take().unwrap();
         let from = BufReader::new(child.stdout.take().unwrap()).lines();
