@@ -7,8 +7,8 @@ use core::time::Duration;
 use super::standing::{Candidacy, Stage};
 use super::{Event, Flight, Machine, Slot};
 use crate::{
-    Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Failed, Mono, Nonce, Priority, Reply,
-    Request,
+    Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Failed, MAX_TTL, Mono, Nonce,
+    Priority, Reply, Request,
 };
 
 /// A bid at the very moment a ttl runs out would often come a hair early by the
@@ -25,8 +25,13 @@ impl Machine {
         if self.shutdown.is_some() {
             return self.emit(Event::Withdrawn { election });
         }
-        if self.standings.get(&election).is_some() {
-            return self.standings.change(&election, |c| c.priority = priority);
+        if let Some(candidacy) = self.standings.get(&election) {
+            if candidacy.priority != priority {
+                self.standings.change(&election, |c| c.priority = priority);
+                // A bid is how the store hears of it.
+                self.hasten(now, &election, now);
+            }
+            return;
         }
         let bid_at = self.earliest_bid(now, &election);
         let candidacy = Candidacy {
@@ -36,6 +41,7 @@ impl Machine {
             registered: false,
             ahead: 0,
             holder: None,
+            heard: self.activity,
         };
         self.standings.insert(election, candidacy);
     }
@@ -103,44 +109,50 @@ impl Machine {
     ) {
         self.activity += 1;
         match result {
-            Ok(Reply::Claim(Claims::Answered(answers))) => {
+            Ok(Reply::Claim(Claims::Answered(answers))) if fit(&flight.what, &answers) => {
                 self.bidding.slot.succeeded();
-                debug_assert_eq!(answers.len(), flight.what.len(), "one answer for each bid");
                 for ((election, nonce), answer) in flight.what.into_iter().zip(answers) {
                     let standing = self.still_bids(&election, nonce);
+                    let heard = self.activity;
+                    self.standings.change(&election, |c| c.heard = heard);
                     match answer {
                         Claimed::Won(term) => self.won(now, flight.started, term, standing),
                         Claimed::Held(view) if standing => self.not_won(now, &election, view),
-                        Claimed::Held(_) => {}
+                        Claimed::Held(_) => self.end_ghost(&election),
                     }
                 }
-                self.revive_unanswered(now);
             }
             Ok(Reply::Claim(Claims::Ended { superseded })) => self.life_over(now, superseded),
             _ => {
                 self.back_off(now, |m| &mut m.bidding.slot, Duration::MAX);
                 // It may have won, and written the short ttl with it.
                 self.membership.beat_by(flight.started + self.settings.heartbeat());
-                self.revive_unanswered(now);
+                for (election, nonce) in flight.what {
+                    if self.still_bids(&election, nonce) {
+                        // Bids again, with the same nonce (rule E2); the
+                        // back-off of the slot paces it.
+                        self.standings.bid_at(&election, now);
+                    } else {
+                        self.end_ghost(&election);
+                        self.looks.at_own_terms();
+                    }
+                }
             }
+        }
+    }
+
+    /// The candidacy was withdrawn while its bid was on its way. The bid may
+    /// have come after the release and made the store a candidate that does not
+    /// exist, for whom vacancies would be kept: end it once more.
+    fn end_ghost(&mut self, election: &ElectionName) {
+        if self.standings.get(election).is_none() {
+            self.owe_candidacy(election);
         }
     }
 
     fn still_bids(&self, election: &ElectionName, nonce: Nonce) -> bool {
         let candidacy = self.standings.get(election);
         candidacy.is_some_and(|c| matches!(c.stage, Stage::Bidding) && c.open_nonce == Some(nonce))
-    }
-
-    /// Whoever is marked as bidding with no claim in flight bids again, with
-    /// the same nonce: the back-off of the slot paces it.
-    fn revive_unanswered(&mut self, now: Mono) {
-        let bidding = |(e, c): (&ElectionName, &Candidacy)| {
-            matches!(c.stage, Stage::Bidding).then(|| e.clone())
-        };
-        let left: Vec<_> = self.standings.iter().filter_map(bidding).collect();
-        for election in left {
-            self.standings.bid_at(&election, now);
-        }
     }
 
     fn not_won(&mut self, now: Mono, election: &ElectionName, view: ElectionView) {
@@ -159,17 +171,21 @@ impl Machine {
     ) {
         let me = self.membership.me();
         if me.as_ref().is_some_and(|me| view.is_held_by(me.incarnation)) {
-            // The store says we hold what we do not know of. After a look, a
-            // repeated bid finds out; after a bid, it is given back.
+            // The store says we hold what we do not know of. After a bid, it is
+            // given back; a look may be older than the release, and an audit
+            // can tell.
             if answered {
                 self.owe_unknown(election, view.number);
                 self.standings.bid_at(election, Mono::MAX);
             } else {
-                self.standings.bid_at(election, now);
+                self.looks.at_own_terms();
             }
             return;
         }
-        let bid_at = now + self.wait_for(&view, answered);
+        let may_lead = self.standings.get(election).is_some_and(|c| c.priority.may_lead());
+        let wait = if may_lead { self.wait_for(&view, answered) } else { self.settings.ttl() };
+        // Whatever a store says, nobody sleeps for ever on it (H16).
+        let bid_at = now + wait.min(MAX_TTL);
         let bid_at = bid_at.max(self.earliest_bid(now, election));
         let (ahead, holder) = (view.ahead, view.holder.as_ref().map(|h| h.member.incarnation));
         self.standings.change(election, |c| {
@@ -185,7 +201,7 @@ impl Machine {
         let rank = self.stagger(view.ahead);
         if let Some(holder) = &view.holder {
             // T5: what is left of the holder's own ttl (M3), on our own clock.
-            return holder.remaining + JUST_AFTER + rank;
+            return self.just_after(holder.remaining, answered).saturating_add(rank);
         }
         if view.paused.is_some() {
             // A hint will say when it is lifted; look again in case it is lost.
@@ -193,12 +209,18 @@ impl Machine {
         }
         match &view.reserved {
             Some(kept) if kept.member == self.id && !answered => Duration::ZERO,
-            Some(kept) => kept.remaining + JUST_AFTER + rank,
-            // Vacant, and yet the bid did not win: it was a late copy of an
-            // older one, or this candidate never leads.
+            Some(kept) => self.just_after(kept.remaining, answered).saturating_add(rank),
+            // Vacant, and yet the bid did not win: it was overtaken.
             None if answered => self.settings.retry_least().max(rank),
             None => rank,
         }
+    }
+
+    /// After an answer that leaves no time at all, another bid at once would
+    /// only be told the same: a store that rounds down must not be hammered.
+    fn just_after(&self, remaining: Duration, answered: bool) -> Duration {
+        let least = if answered { self.settings.look_gap() } else { Duration::ZERO };
+        remaining.saturating_add(JUST_AFTER).max(least)
     }
 
     pub(super) fn withdraw(&mut self, now: Mono, election: &ElectionName) {
@@ -217,4 +239,14 @@ impl Machine {
         }
         self.emit(Event::Withdrawn { election: election.clone() });
     }
+}
+
+/// Whether there is an answer for each bid, about the election bid for. Any
+/// other answer says nothing about what was won.
+fn fit(bids: &[(ElectionName, Nonce)], answers: &[Claimed]) -> bool {
+    let about = |answer: &Claimed, election: &ElectionName| match answer {
+        Claimed::Won(term) => term.election == *election,
+        Claimed::Held(view) => view.election == *election,
+    };
+    bids.len() == answers.len() && bids.iter().zip(answers).all(|((e, _), a)| about(a, e))
 }

@@ -35,6 +35,11 @@ impl Debts {
         self.owed.contains_key(election)
     }
 
+    /// Whether a term of this election is owed, and not merely a candidacy.
+    pub(super) fn owes_term(&self, election: &ElectionName) -> bool {
+        self.owed.get(election).is_some_and(|debt| debt.number.is_some())
+    }
+
     /// How many terms are owed.
     pub(super) fn terms(&self) -> usize {
         self.terms

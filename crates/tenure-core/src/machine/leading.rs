@@ -10,6 +10,9 @@ impl Machine {
     pub(super) fn won(&mut self, now: Mono, started: Mono, term: Term, standing: bool) {
         let until = self.trusted_from(started);
         let election = term.election.clone();
+        // The win counted as a heartbeat with the short ttl, whatever becomes
+        // of it here.
+        self.grant(now, started, true);
         if !standing {
             // Withdrawn meanwhile.
             return self.owe_unknown(&election, term.number);
@@ -25,12 +28,11 @@ impl Machine {
             return;
         }
         let own_trust = (!self.traits.shared_heartbeat).then_some(until);
-        let reign = Reign { number: term.number, since: started, own_trust };
+        let reign = Reign { number: term.number, own_trust };
         self.standings.change(&election, |c| {
             c.open_nonce = None;
             c.stage = Stage::Leading(reign);
         });
-        self.grant(now, started, true);
         let trusted_until = own_trust.or(self.trust_end()).unwrap_or(until);
         self.emit(Event::Elected { term, trusted_until });
     }
@@ -56,7 +58,12 @@ impl Machine {
 
     fn distrust(&mut self, now: Mono, election: &ElectionName) {
         let not_before = now + self.settings.margin();
-        self.give_up(election, LostReason::TrustEnded, ReleaseCause::Abandoned, None, not_before);
+        // If it was asked to step down, this answers the request all the same.
+        let (cause, to) = match self.stopping_for(election) {
+            (ReleaseCause::SteppedDown, to) => (ReleaseCause::SteppedDown, to),
+            _ => (ReleaseCause::Abandoned, None),
+        };
+        self.give_up(now, election, LostReason::TrustEnded, cause, to, not_before);
     }
 
     /// It was told to stop and did not in time. It is told that the term is
@@ -64,10 +71,7 @@ impl Machine {
     fn drained_too_slowly(&mut self, now: Mono, election: &ElectionName) {
         let not_before = now + self.settings.margin();
         let (cause, to) = self.stopping_for(election);
-        if cause == ReleaseCause::SteppedDown {
-            self.cool_down(now, election);
-        }
-        self.give_up(election, LostReason::DrainTimeout, cause, to, not_before);
+        self.give_up(now, election, LostReason::DrainTimeout, cause, to, not_before);
     }
 
     pub(super) fn resign(
@@ -86,10 +90,7 @@ impl Machine {
             ReleaseCause::SteppedDown => LostReason::SteppedDown,
             _ => LostReason::Resigned,
         };
-        if cause == ReleaseCause::SteppedDown {
-            self.cool_down(now, election);
-        }
-        self.give_up(election, reason, cause, to.or(asked_to), Mono::ZERO);
+        self.give_up(now, election, reason, cause, to.or(asked_to), Mono::ZERO);
     }
 
     /// Why the term is being given up, and for whom.
@@ -102,14 +103,11 @@ impl Machine {
         }
     }
 
-    fn cool_down(&mut self, now: Mono, election: &ElectionName) {
-        self.cooldowns.insert(election.clone(), now + self.settings.cooldown());
-    }
-
     /// Ends a reign: the application hears of it first, then the store is owed
     /// the term.
     fn give_up(
         &mut self,
+        now: Mono,
         election: &ElectionName,
         reason: LostReason,
         cause: ReleaseCause,
@@ -118,22 +116,26 @@ impl Machine {
     ) {
         let reign = self.standings.get(election).and_then(|c| c.stage.reign());
         let Some(Reign { number, .. }) = reign else { return };
-        self.lose(election, reason);
+        self.lose(now, election, reason);
         let successor = to.map(|id| (id, self.settings.handover_grace()));
         self.owe(election, Debt { number: Some(number), cause, successor, not_before });
     }
 
-    /// Ends a reign that there is nothing left to give back of.
-    pub(super) fn lose(&mut self, election: &ElectionName, reason: LostReason) {
+    /// Ends a reign that there is nothing left to give back of. Whoever was
+    /// asked to step down cools down, however the reign ended (rule E5).
+    pub(super) fn lose(&mut self, now: Mono, election: &ElectionName, reason: LostReason) {
         let reign = self.standings.get(election).and_then(|c| c.stage.reign());
         let Some(Reign { number, .. }) = reign else { return };
+        if self.stopping_for(election).0 == ReleaseCause::SteppedDown {
+            self.cooldowns.insert(election.clone(), now + self.settings.cooldown());
+        }
         self.standings.remove(election);
         self.emit(Event::Lost { election: election.clone(), number, reason });
     }
 
     /// H3: the store says the term is not ours: lost, now.
-    pub(super) fn superseded(&mut self, election: &ElectionName) {
-        self.lose(election, LostReason::Superseded);
+    pub(super) fn superseded(&mut self, now: Mono, election: &ElectionName) {
+        self.lose(now, election, LostReason::Superseded);
         self.owe_candidacy(election);
     }
 
@@ -170,7 +172,15 @@ impl Machine {
             return;
         }
         let (reason, by, to) = (asked.reason.clone(), asked.by.clone(), asked.to.clone());
-        self.stop(now, election, StopReason::Asked { reason, by, to });
+        let asked = StopReason::Asked { reason, by, to };
+        self.stop(now, election, asked.clone());
+        // One that drains already is told nothing new, but the newest request
+        // says whom it hands over to.
+        self.standings.change(election, |c| {
+            if let Stage::Stopping { reason, .. } = &mut c.stage {
+                *reason = asked;
+            }
+        });
     }
 
     pub(super) fn begin_shutdown(&mut self, now: Mono) {

@@ -5,21 +5,29 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::standing::{Stage, Standings};
+use super::standing::Stage;
 use super::{Flight, Machine, Slot};
 use crate::{
     ElectionName, ElectionView, Failed, Hint, Incarnation, Mono, Query, Reply, Request, Snapshot,
-    Which,
+    TermNumber, Which,
 };
+
+/// How many lives that seem to be over are told apart; beyond that, a storm of
+/// such hints would only cost memory.
+const MOST_GONE: usize = 1_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     /// Elections to look at.
     wanted: BTreeSet<ElectionName>,
+    /// Whether to look at every election that somebody here waits for. They
+    /// are gathered when it is their turn, so that a storm of hints costs a
+    /// flag and not a walk each.
+    waiting: bool,
     /// Whether to look at everything the store has under our name.
     own_terms: bool,
     /// Lives that seem to be over.
-    gone: BTreeSet<Incarnation>,
+    pub(super) gone: BTreeSet<Incarnation>,
     /// When a hint last caused a bid at once.
     early_bid: Mono,
     pub(super) slot: Slot<Look>,
@@ -40,17 +48,12 @@ impl Looks {
     }
 
     /// At every election that somebody here waits for.
-    pub(super) fn at_waiting(&mut self, standings: &Standings) {
-        let waiting = standings.iter().filter(|(_, c)| matches!(c.stage, Stage::Waiting { .. }));
-        self.wanted.extend(waiting.map(|(election, _)| election.clone()));
+    pub(super) fn at_waiting(&mut self) {
+        self.waiting = true;
     }
 
     pub(super) fn forget(&mut self) {
         *self = Self::default();
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.own_terms || !self.wanted.is_empty() || !self.gone.is_empty()
     }
 }
 
@@ -59,14 +62,22 @@ impl Machine {
         match hint {
             Hint::Anything => {
                 self.looks.at_own_terms();
-                self.looks.at_waiting(&self.standings);
+                self.looks.at_waiting();
             }
             Hint::Election(election) => self.look_at(election),
-            Hint::Gone(incarnation) => {
-                self.looks.gone.insert(incarnation);
-            }
+            Hint::Gone(incarnation) => self.on_gone(incarnation),
             Hint::Vacant { election, heir } => self.on_vacant(now, election, heir.as_ref()),
         }
+    }
+
+    fn on_gone(&mut self, incarnation: Incarnation) {
+        if self.looks.gone.len() >= MOST_GONE {
+            // More than can be told apart: look at everything instead.
+            self.looks.gone.clear();
+            self.looks.at_own_terms();
+            self.looks.at_waiting();
+        }
+        self.looks.gone.insert(incarnation);
     }
 
     fn look_at(&mut self, election: ElectionName) {
@@ -79,10 +90,15 @@ impl Machine {
     /// go first (F4).
     fn on_vacant(&mut self, now: Mono, election: ElectionName, heir: Option<&crate::MemberId>) {
         let Some(candidacy) = self.standings.get(&election) else { return };
-        if candidacy.stage.reign().is_some() {
+        if candidacy.stage.reign().is_some() || !candidacy.priority.may_lead() {
             return self.look_at(election);
         }
         let rank = self.stagger(candidacy.ahead);
+        if self.is_bidding(&election) || self.looks.slot.is_in_flight() {
+            // An answer on its way may be older than this hint, and would put
+            // the bid off: look again after it.
+            self.look_at(election.clone());
+        }
         let wait = match heir {
             Some(heir) if *heir == self.id => Duration::ZERO,
             Some(_) => self.settings.heir_grace() + rank,
@@ -96,35 +112,60 @@ impl Machine {
         self.hasten(now, &election, at);
     }
 
+    fn is_bidding(&self, election: &ElectionName) -> bool {
+        self.standings.get(election).is_some_and(|c| matches!(c.stage, Stage::Bidding))
+    }
+
+    /// Whether there is something to look at now. What is being bid for waits
+    /// for the answer, which is a look itself.
+    fn wants_to_look(&self) -> bool {
+        let looks = &self.looks;
+        looks.own_terms
+            || looks.waiting
+            || (!looks.gone.is_empty() && !self.bidding.slot.is_in_flight())
+            || looks.wanted.iter().any(|election| !self.is_bidding(election))
+    }
+
     pub(super) fn looks_wake(&self) -> Option<Mono> {
-        let may_look = self.looks.is_wanted() && self.shutdown.is_none();
+        let may_look = self.shutdown.is_none() && self.wants_to_look();
         let wanted = self.membership.life().filter(|_| may_look);
         self.looks.slot.wake(wanted.map(|_| Mono::ZERO))
     }
 
     pub(super) fn step_looks(&mut self, now: Mono) {
-        if !self.looks.is_wanted() || !self.looks.slot.is_free(now) || self.shutdown.is_some() {
+        let may_look = self.shutdown.is_none() && self.looks.slot.is_free(now);
+        let Some(me) = self.membership.me().filter(|_| may_look) else { return };
+        if !self.wants_to_look() {
             return;
         }
-        let Some(me) = self.membership.me() else { return };
-        self.hear_of_the_gone(now, me.incarnation);
+        if !self.bidding.slot.is_in_flight() {
+            self.hear_of_the_gone(now, me.incarnation);
+        }
         let own_terms = core::mem::take(&mut self.looks.own_terms);
-        let (which, names) = if own_terms {
-            (Which::HeldBy(me.incarnation), Vec::new())
-        } else {
-            let names: Vec<_> = self.looks.wanted.iter().take(self.traits.batch).cloned().collect();
-            (Which::Named(names.clone()), names)
+        let names = if own_terms { Vec::new() } else { self.names_to_look_at() };
+        let which = match own_terms {
+            true => Which::HeldBy(me.incarnation),
+            false if names.is_empty() => return,
+            false => Which::Named(names.clone()),
         };
-        for name in &names {
-            self.looks.wanted.remove(name);
-        }
-        if !own_terms && names.is_empty() {
-            return;
-        }
         let query = Query { which, asker: Some(me), ..Query::nothing() };
         let look = Look { own_terms, names, activity: self.activity };
         let flight = self.send(now, Request::Read(query), look);
         self.looks.slot.begin(flight);
+    }
+
+    /// The next batch of elections to look at, taken off the list.
+    fn names_to_look_at(&mut self) -> Vec<ElectionName> {
+        if core::mem::take(&mut self.looks.waiting) {
+            let waiting = self.standings.iter().filter(|(_, c)| c.stage.reign().is_none());
+            self.looks.wanted.extend(waiting.map(|(election, _)| election.clone()));
+        }
+        let ready = self.looks.wanted.iter().filter(|election| !self.is_bidding(election));
+        let names: Vec<_> = ready.take(self.traits.batch).cloned().collect();
+        for name in &names {
+            self.looks.wanted.remove(name);
+        }
+        names
     }
 
     /// Whoever waits for a member that seems gone bids, each in its turn: the
@@ -155,7 +196,7 @@ impl Machine {
         flight: Flight<Look>,
         result: Result<Reply, Failed>,
     ) {
-        let Flight { started, what: look, .. } = flight;
+        let look = flight.what;
         let Ok(Reply::Read(snapshot)) = result else {
             self.looks.own_terms |= look.own_terms;
             self.looks.wanted.extend(look.names);
@@ -165,42 +206,34 @@ impl Machine {
         self.looks.slot.hold_until(now + self.settings.look_gap());
         self.seq = self.seq.max(snapshot.seq);
         if look.own_terms {
-            self.audit(now, started, look.activity, snapshot);
+            self.audit(now, look.activity, snapshot);
         } else {
             for view in snapshot.elections {
-                self.on_view(now, started, view);
+                self.on_view(now, look.activity, view);
             }
         }
     }
 
-    fn on_view(&mut self, now: Mono, looked: Mono, view: ElectionView) {
+    fn on_view(&mut self, now: Mono, activity: u64, view: ElectionView) {
         let election = view.election.clone();
-        let Some(candidacy) = self.standings.get(&election) else { return };
+        let candidacy = self.standings.get(&election);
+        // A bid that was answered since the look was sent knows better.
+        let Some(candidacy) = candidacy.filter(|c| activity >= c.heard) else { return };
         match &candidacy.stage {
             Stage::Bidding => {}
             Stage::Waiting { bid_at } if *bid_at == Mono::MAX => {}
             Stage::Waiting { .. } => self.plan(now, &election, view, false),
             Stage::Leading(reign) | Stage::Stopping { reign, .. } => {
-                let (number, since) = (reign.number, reign.since);
-                self.check_reign(now, looked, number, since, &view);
+                self.check_reign(now, reign.number, &view);
             }
         }
     }
 
-    /// H3: superseded means lost, now. A look that was taken before the term
-    /// was won says nothing about it.
-    fn check_reign(
-        &mut self,
-        now: Mono,
-        looked: Mono,
-        number: crate::TermNumber,
-        since: Mono,
-        view: &ElectionView,
-    ) {
+    /// H3: superseded means lost, now.
+    fn check_reign(&mut self, now: Mono, number: TermNumber, view: &ElectionView) {
         let Some(me) = self.membership.me() else { return };
-        let ours = view.number == number && view.is_held_by(me.incarnation);
-        if !ours && looked >= since {
-            return self.superseded(&view.election);
+        if view.number != number || !view.is_held_by(me.incarnation) {
+            return self.superseded(now, &view.election);
         }
         if let Some(asked) = &view.step_down {
             self.asked_to_step_down(now, &view.election, asked);
@@ -208,7 +241,7 @@ impl Machine {
     }
 
     /// Compares all that the store has under our name with what we know of.
-    fn audit(&mut self, now: Mono, looked: Mono, activity: u64, snapshot: Snapshot) {
+    fn audit(&mut self, now: Mono, activity: u64, snapshot: Snapshot) {
         for view in &snapshot.elections {
             if let Some(asked) = &view.step_down {
                 self.asked_to_step_down(now, &view.election, asked);
@@ -222,17 +255,16 @@ impl Machine {
         let theirs: BTreeSet<_> =
             snapshot.elections.iter().map(|v| (v.election.clone(), v.number)).collect();
         let gone = |(e, r): (&ElectionName, super::standing::Reign)| {
-            let missing = looked >= r.since && !theirs.contains(&(e.clone(), r.number));
-            missing.then(|| e.clone())
+            (!theirs.contains(&(e.clone(), r.number))).then(|| e.clone())
         };
         let gone: Vec<_> = self.standings.reigns().filter_map(gone).collect();
         for election in gone {
-            self.superseded(&election);
+            self.superseded(now, &election);
         }
         for (election, number) in theirs {
             let candidacy = self.standings.get(&election);
             let known = candidacy.and_then(|c| c.stage.reign());
-            if known.is_some_and(|r| r.number == number) || self.debts.owes(&election) {
+            if known.is_some_and(|r| r.number == number) || self.debts.owes_term(&election) {
                 continue;
             }
             match candidacy.map(|c| c.open_nonce.is_some()) {

@@ -119,6 +119,7 @@ impl Machine {
             return;
         }
         life.granted = Some(started);
+        self.membership.join.succeeded();
         if let (true, Some(before)) = (self.traits.shared_heartbeat, before) {
             let until = self.trusted_from(started);
             let margin_left = before.since(now);
@@ -194,7 +195,6 @@ impl Machine {
     ) {
         match result {
             Ok(Reply::Join(Joined::In { attention, seq })) => {
-                self.membership.join.succeeded();
                 let member = flight.what;
                 let next_beat = flight.started + self.settings.idle_heartbeat();
                 let life = Life { member: member.clone(), attention, next_beat, granted: None };
@@ -208,7 +208,9 @@ impl Machine {
                     // This very life is over already: the next try is another.
                     self.membership.state = State::Out;
                 }
-                let retry_at = now + remaining.max(self.settings.retry_least());
+                // It may be gone before its ttl has run out.
+                let wait = remaining.min(self.settings.idle_ttl());
+                let retry_at = now + wait.max(self.settings.retry_least());
                 self.membership.join.hold_until(retry_at);
                 self.emit(Event::IdTaken { by, retry_at });
             }
@@ -248,13 +250,18 @@ impl Machine {
             Ok(Reply::Heartbeat(Beat::Alive { attention, holds, seq, terms })) => {
                 self.membership.beat.succeeded();
                 self.grant(now, flight.started, flight.what.short);
+                if !flight.what.short && self.holds_anything() {
+                    // Something was won meanwhile, and this beat may have put
+                    // the long ttl of an idle member over the short one.
+                    self.membership.beat_by(now);
+                }
                 for beat in terms {
                     self.on_term_beat(now, flight.started, &beat.term, beat.outcome);
                 }
                 self.compare(attention, holds, flight.what.activity);
                 if seq > self.seq {
                     self.seq = seq;
-                    self.looks.at_waiting(&self.standings);
+                    self.looks.at_waiting();
                 }
             }
             Ok(Reply::Heartbeat(Beat::Ended { superseded })) => self.life_over(now, superseded),
@@ -285,7 +292,7 @@ impl Machine {
                     self.asked_to_step_down(now, &term.election, &asked);
                 }
             }
-            TermOutcome::Lost => self.superseded(&term.election),
+            TermOutcome::Lost => self.superseded(now, &term.election),
             // Tried again before long; trust was not extended.
             TermOutcome::Unknown => {
                 let soon = now + self.settings.retry_least().max(self.settings.heartbeat() / 4);
@@ -304,7 +311,7 @@ impl Machine {
         if life.attention != attention || (quiet && differs) {
             life.attention = attention;
             self.looks.at_own_terms();
-            self.looks.at_waiting(&self.standings);
+            self.looks.at_waiting();
         }
     }
 
@@ -312,9 +319,10 @@ impl Machine {
     /// whoever still stands stands again in the next life.
     pub(super) fn life_over(&mut self, now: Mono, superseded: bool) {
         let Some(member) = self.membership.me() else { return };
+        let fruitless = self.membership.life().is_some_and(|life| life.granted.is_none());
         let held: alloc::vec::Vec<_> = self.standings.reigns().map(|(e, _)| e.clone()).collect();
         for election in held {
-            self.lose(&election, LostReason::Superseded);
+            self.lose(now, &election, LostReason::Superseded);
         }
         for (election, number) in self.debts.forgive_all() {
             self.emit(Event::GivenBack { election, number });
@@ -336,6 +344,9 @@ impl Machine {
         }
         if superseded {
             self.membership.join.hold_until(now + self.settings.retry_most());
+        } else if fruitless {
+            // A store that lets in and ends at once must not be hammered.
+            self.back_off(now, |m| &mut m.membership.join, Duration::MAX);
         }
         self.emit(Event::MemberEnded { member, superseded });
     }
@@ -343,13 +354,13 @@ impl Machine {
     pub(super) fn step_shutdown(&mut self, now: Mono) {
         let Some(give_up) = self.shutdown else { return };
         if now >= give_up {
-            return self.gone(false);
+            return self.gone(now, false);
         }
         if !self.may_leave() {
             return;
         }
         match &self.membership.state {
-            State::Out => self.gone(true),
+            State::Out => self.gone(now, true),
             State::Joining(member) => {
                 if !self.membership.join.is_in_flight() {
                     let member = member.clone();
@@ -375,15 +386,15 @@ impl Machine {
 
     pub(super) fn on_leave(&mut self, now: Mono, confirmed: bool) {
         if confirmed || self.membership.leave_tries >= LEAVE_TRIES {
-            return self.gone(confirmed);
+            return self.gone(now, confirmed);
         }
         self.back_off(now, |m| &mut m.membership.leave, Duration::MAX);
     }
 
-    fn gone(&mut self, confirmed: bool) {
+    fn gone(&mut self, now: Mono, confirmed: bool) {
         let held: alloc::vec::Vec<_> = self.standings.reigns().map(|(e, _)| e.clone()).collect();
         for election in held {
-            self.lose(&election, LostReason::DrainTimeout);
+            self.lose(now, &election, LostReason::DrainTimeout);
         }
         self.membership.state = State::Gone;
         self.emit(Event::Left { confirmed });

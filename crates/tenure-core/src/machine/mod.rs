@@ -100,6 +100,8 @@ impl Machine {
         traits: StoreTraits,
         seed: u128,
     ) -> Self {
+        // A batch of none would never get anything done.
+        let traits = StoreTraits { batch: traits.batch.max(1), ..traits };
         Self {
             id,
             profile,
@@ -196,11 +198,11 @@ impl Machine {
         } else if let Some(flight) = self.bidding.slot.take(id) {
             self.on_claim(now, flight, result);
         } else if let Some(flight) = self.debts.slot.take(id) {
-            self.on_release(now, flight, result.is_ok());
+            self.on_release(now, flight, result == Ok(Reply::Release));
         } else if let Some(flight) = self.looks.slot.take(id) {
             self.on_look(now, flight, result);
         } else if self.membership.leave.take(id).is_some() {
-            self.on_leave(now, result.is_ok());
+            self.on_leave(now, result == Ok(Reply::Leave));
         }
     }
 

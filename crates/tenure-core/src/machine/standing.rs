@@ -19,6 +19,9 @@ pub(super) struct Candidacy {
     pub(super) ahead: u32,
     /// The holder that was seen last.
     pub(super) holder: Option<Incarnation>,
+    /// [`Machine::activity`](super::Machine::activity) when its last bid was
+    /// answered: a look sent before that says nothing new about it.
+    pub(super) heard: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -38,8 +41,6 @@ pub(super) enum Stage {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reign {
     pub(super) number: TermNumber,
-    /// When the bid that won it was sent: older looks say nothing about it.
-    pub(super) since: Mono,
     /// Until when it is trusted, where each term is renewed on its own;
     /// `None` where the member's one heartbeat renews all.
     pub(super) own_trust: Option<Mono>,

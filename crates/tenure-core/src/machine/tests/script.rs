@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use crate::*;
 
 /// A machine under test, with what it has said so far.
+#[derive(Debug)]
 pub(super) struct Script {
     pub(super) machine: Machine,
     pub(super) now: Mono,
@@ -18,6 +19,86 @@ pub(super) const SHARED: StoreTraits =
     StoreTraits { shared_heartbeat: true, native_watch: true, batch: 3 };
 pub(super) const SINGLE: StoreTraits =
     StoreTraits { shared_heartbeat: false, native_watch: false, batch: 3 };
+
+/// What a store answers, or that it does not.
+pub(super) type Answer = Option<Result<Reply, Failed>>;
+
+pub(super) const UNKNOWN: Failed = Failed { may_have_applied: true };
+pub(super) const REFUSED: Failed = Failed { may_have_applied: false };
+
+/// The number of any request, sent or not.
+pub(super) fn request_id(number: u64) -> RequestId {
+    super::super::io::RequestId(number)
+}
+
+pub(super) fn is_join(request: &Request) -> bool {
+    matches!(request, Request::Join(_))
+}
+
+pub(super) fn is_beat(request: &Request) -> bool {
+    matches!(request, Request::Heartbeat(_))
+}
+
+pub(super) fn is_claim(request: &Request) -> bool {
+    matches!(request, Request::Claim(_))
+}
+
+pub(super) fn is_release(request: &Request) -> bool {
+    matches!(request, Request::Release(_))
+}
+
+pub(super) fn is_read(request: &Request) -> bool {
+    matches!(request, Request::Read(_))
+}
+
+pub(super) fn is_leave(request: &Request) -> bool {
+    matches!(request, Request::Leave(_))
+}
+
+pub(super) fn joined() -> Reply {
+    Reply::Join(Joined::In { attention: 0, seq: Seq::START })
+}
+
+/// The answer to a heartbeat: all is well, and this many terms are held.
+pub(super) fn alive(holds: u32) -> Reply {
+    let (attention, seq) = (0, Seq::START);
+    Reply::Heartbeat(Beat::Alive { attention, holds: Some(holds), seq, terms: Vec::new() })
+}
+
+pub(super) fn ended(superseded: bool) -> Reply {
+    Reply::Heartbeat(Beat::Ended { superseded })
+}
+
+/// A claim answered: everything in it is won, as `number`.
+pub(super) fn all_won(claim: &Claim, number: u64) -> Reply {
+    let won = |bid: &Bid| {
+        Claimed::Won(Term {
+            election: bid.election.clone(),
+            number: TermNumber::new(number),
+            member: claim.member.clone(),
+            elected_at: Timestamp::default(),
+        })
+    };
+    Reply::Claim(Claims::Answered(claim.bids.iter().map(won).collect()))
+}
+
+/// A claim answered: each election is as `view` has it.
+pub(super) fn all_held(claim: &Claim, view: &ElectionView) -> Reply {
+    let held =
+        |bid: &Bid| Claimed::Held(ElectionView { election: bid.election.clone(), ..view.clone() });
+    Reply::Claim(Claims::Answered(claim.bids.iter().map(held).collect()))
+}
+
+/// A view of `election` held by `holder`, with a step-down asked of it.
+pub(super) fn asked_to_step_down(holder: MemberRef, number: u64, to: Option<&str>) -> ElectionView {
+    let step_down = StepDown {
+        number: TermNumber::new(number),
+        reason: Note::new("upgrade"),
+        by: Note::new("ops"),
+        to: to.map(|to| MemberId::new(to).unwrap()),
+    };
+    ElectionView { step_down: Some(step_down), ..held_by("nightly", holder, number, 9_000) }
+}
 
 pub(super) fn name(text: &str) -> ElectionName {
     ElectionName::new(text).unwrap()
@@ -31,12 +112,12 @@ impl Script {
     /// A machine with the default timings: ttl 10 s, heartbeat 2.5 s, trust
     /// 8.99 s. It stands at 1,000 ms.
     pub(super) fn new(traits: StoreTraits) -> Self {
-        Self::with(traits, Settings::default())
+        Self::with(traits, Settings::default(), 1)
     }
 
-    pub(super) fn with(traits: StoreTraits, settings: Settings) -> Self {
+    pub(super) fn with(traits: StoreTraits, settings: Settings, seed: u128) -> Self {
         let id = MemberId::new("me").unwrap();
-        let machine = Machine::new(id, Profile::default(), settings, traits, 1);
+        let machine = Machine::new(id, Profile::default(), settings, traits, seed);
         Self { machine, now: Mono::from_millis(1_000), sent: Vec::new(), events: Vec::new() }
     }
 
@@ -44,7 +125,7 @@ impl Script {
     pub(super) fn standing(traits: StoreTraits, election: &str) -> Self {
         let mut script = Self::new(traits);
         script.stand(election);
-        script.answer(Ok(Reply::Join(Joined::In { attention: 0, seq: Seq::START })));
+        script.answer(Ok(joined()));
         script
     }
 
@@ -86,6 +167,11 @@ impl Script {
         self.now = self.now.max(end);
     }
 
+    /// Moves on by `millis`, as [`run_to`](Self::run_to) does.
+    pub(super) fn run_for(&mut self, millis: u64) {
+        self.run_to(self.now.as_nanos() / 1_000_000 + millis);
+    }
+
     /// Moves to `millis` at once, as after a SIGSTOP or a suspend.
     pub(super) fn jump_to(&mut self, millis: u64) {
         self.now = Mono::from_millis(millis);
@@ -99,7 +185,82 @@ impl Script {
     /// Answers the oldest unanswered request.
     pub(super) fn answer(&mut self, result: Result<Reply, Failed>) {
         let id = self.sent.remove(0).id;
+        self.reply(id, result);
+    }
+
+    pub(super) fn reply(&mut self, id: RequestId, result: Result<Reply, Failed>) {
         self.feed(Input::Reply { id, result: Box::new(result) });
+    }
+
+    /// Takes the oldest unanswered request of a kind off the list.
+    pub(super) fn take(&mut self, kind: fn(&Request) -> bool) -> Outgoing {
+        let at = self.sent.iter().position(|out| kind(&out.request));
+        self.sent.remove(at.unwrap_or_else(|| panic!("not asked: {:?}", self.sent)))
+    }
+
+    /// Puts the oldest unanswered request of a kind first in line.
+    pub(super) fn first(&mut self, kind: fn(&Request) -> bool) -> &mut Self {
+        let out = self.take(kind);
+        self.sent.insert(0, out);
+        self
+    }
+
+    pub(super) fn has_asked(&self, kind: fn(&Request) -> bool) -> bool {
+        self.sent.iter().any(|out| kind(&out.request))
+    }
+
+    /// Runs to `millis` with a store that answers at once, or not at all.
+    pub(super) fn play(&mut self, millis: u64, mut store: impl FnMut(Mono, &Request) -> Answer) {
+        let end = Mono::from_millis(millis);
+        loop {
+            while !self.sent.is_empty() {
+                let out = self.sent.remove(0);
+                if let Some(result) = store(self.now, &out.request) {
+                    self.reply(out.id, result);
+                }
+            }
+            let Some(wake) = self.machine.next_wake().filter(|wake| *wake <= end) else { break };
+            let stuck = wake <= self.now;
+            self.now = self.now.max(wake);
+            self.feed(Input::Wake);
+            let again = self.machine.next_wake().is_some_and(|next| next <= self.now);
+            assert!(!(stuck && again && self.sent.is_empty()), "woken for nothing, for ever");
+        }
+        self.now = self.now.max(end);
+    }
+
+    /// Hands out what the machine says in one go, in order.
+    pub(super) fn outputs(&mut self, input: Input) -> Vec<Output> {
+        self.machine.handle(self.now, input);
+        core::iter::from_fn(|| self.machine.poll()).collect()
+    }
+
+    /// Gives the term of `election` up: the work has stopped.
+    pub(super) fn resign(&mut self, election: &str, number: u64, to: Option<&str>) {
+        let to = to.map(|to| MemberId::new(to).unwrap());
+        let number = TermNumber::new(number);
+        self.feed(Input::Resign { election: name(election), number, to });
+    }
+
+    pub(super) fn withdraw(&mut self, election: &str) {
+        self.feed(Input::Withdraw { election: name(election) });
+    }
+
+    /// Answers the read that is out with these views.
+    pub(super) fn seen(&mut self, views: impl IntoIterator<Item = ElectionView>) {
+        let id = self.take(is_read).id;
+        let elections = views.into_iter().collect();
+        let snapshot = Snapshot { elections, ..Snapshot::default() };
+        self.reply(id, Ok(Reply::Read(snapshot)));
+    }
+
+    /// Whether the application was told that it leads `election`.
+    pub(super) fn elected(&self) -> Vec<(ElectionName, u64)> {
+        let elected = |event: &Event| match event {
+            Event::Elected { term, .. } => Some((term.election.clone(), term.number.get())),
+            _ => None,
+        };
+        self.events.iter().filter_map(elected).collect()
     }
 
     pub(super) fn me(&self) -> MemberRef {
@@ -109,17 +270,8 @@ impl Script {
     /// Answers the claim that is out: everything in it is won, as `number`.
     pub(super) fn win(&mut self, number: u64) {
         let Request::Claim(claim) = self.asked() else { panic!("no claim: {:?}", self.sent) };
-        let member = claim.member.clone();
-        let won = |bid: &Bid| {
-            Claimed::Won(Term {
-                election: bid.election.clone(),
-                number: TermNumber::new(number),
-                member: member.clone(),
-                elected_at: Timestamp::default(),
-            })
-        };
-        let answers = claim.bids.iter().map(won).collect();
-        self.answer(Ok(Reply::Claim(Claims::Answered(answers))));
+        let won = all_won(claim, number);
+        self.answer(Ok(won));
     }
 
     /// Answers the claim that is out with these views.

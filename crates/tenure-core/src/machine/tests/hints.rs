@@ -1,0 +1,199 @@
+//! Hints only cause a look, and no storm of them delays a heartbeat (N1, H12).
+
+use super::script::*;
+use crate::*;
+
+fn elect(election: &str, heir: Option<&str>) -> Hint {
+    let heir = heir.map(|heir| MemberId::new(heir).unwrap());
+    Hint::Vacant { election: name(election), heir }
+}
+
+/// Leads `nightly`, waits for `weekly`.
+fn leading_and_waiting() -> Script {
+    let mut script = Script::leading(SHARED, "nightly");
+    script.stand("weekly");
+    script.held([held_by("weekly", member("other", 7), 1, 10_000)]);
+    script.events.clear();
+    script
+}
+
+/// A store in which nothing ever changes: we hold `nightly`, another `weekly`.
+fn steady(me: MemberRef) -> impl FnMut(&Request) -> Reply {
+    let nightly = held_by("nightly", me, 1, 10_000);
+    let weekly = held_by("weekly", member("other", 7), 1, 10_000);
+    move |request| match request {
+        Request::Heartbeat(_) => alive(1),
+        Request::Claim(claim) => all_held(claim, &weekly),
+        Request::Read(query) => {
+            let elections = match &query.which {
+                Which::Named(names) => {
+                    let views = [&nightly, &weekly].into_iter();
+                    views.filter(|v| names.contains(&v.election)).cloned().collect()
+                }
+                _ => alloc::vec![nightly.clone()],
+            };
+            Reply::Read(Snapshot { elections, ..Snapshot::default() })
+        }
+        other => panic!("nothing changed, and yet: {other:?}"),
+    }
+}
+
+/// N1, H12: under ten thousand hints a second, of every kind and forged to the
+/// worst effect, heartbeats go out on time to the millisecond, the number of
+/// looks and bids is bounded, and nothing changes.
+#[test]
+fn a_storm_of_hints_changes_nothing_and_delays_no_heartbeat() {
+    let mut script = leading_and_waiting();
+    let me = script.me();
+    let hints = [
+        Hint::Anything,
+        Hint::Election(name("nightly")),
+        Hint::Election(name("weekly")),
+        Hint::Election(name("unknown")),
+        elect("nightly", Some("me")),
+        elect("weekly", Some("me")),
+        elect("weekly", None),
+        elect("unknown", Some("me")),
+        Hint::Gone(Incarnation::from_u128(7)),
+        Hint::Gone(Incarnation::from_u128(8)),
+    ];
+    let mut store = steady(me);
+    let (mut beats, mut looks, mut claims) = (alloc::vec::Vec::new(), 0, 0);
+    let seconds = 10;
+    for hint in 0..seconds * 10_000u64 {
+        script.feed(Input::Hint(hints[usize::try_from(hint).unwrap() % hints.len()].clone()));
+        script.play(1_000 + hint / 10, |now, request| {
+            match request {
+                Request::Heartbeat(_) => beats.push(now.as_nanos() / 1_000_000),
+                Request::Claim(_) => claims += 1,
+                _ => looks += 1,
+            }
+            Some(Ok(store(request)))
+        });
+    }
+    assert_eq!(beats, [3_500, 6_000, 8_500]);
+    assert!(looks <= seconds * 21, "{looks} looks in {seconds} s");
+    assert!(claims <= seconds * 42, "{claims} claims in {seconds} s");
+    assert_eq!(script.lost(), []);
+    let quiet = |e: &Event| matches!(e, Event::Standby { .. } | Event::Trusted { .. });
+    assert!(script.events.iter().all(quiet));
+}
+
+/// H12: a look that is never answered does not hold the heartbeat up.
+#[test]
+fn a_look_that_hangs_delays_no_heartbeat() {
+    let mut script = leading_and_waiting();
+    script.feed(Input::Hint(Hint::Anything));
+    script.run_to(3_500);
+    assert!(script.has_asked(is_beat));
+}
+
+/// N1: a forged hint that we are gone costs a heartbeat, and nothing else.
+#[test]
+fn a_forged_hint_of_our_own_end_only_makes_us_beat() {
+    let mut script = Script::leading(SHARED, "nightly");
+    let me = script.me();
+    script.run_to(2_000);
+    script.feed(Input::Hint(Hint::Gone(me.incarnation)));
+    script.run_to(2_000);
+    script.alive(1);
+    assert_eq!(script.lost(), []);
+    assert!(script.sent.is_empty());
+}
+
+/// N1: hints that come while a look is out make one more look, not many.
+#[test]
+fn hints_coalesce() {
+    let mut script = leading_and_waiting();
+    for _ in 0..100 {
+        script.feed(Input::Hint(Hint::Election(name("weekly"))));
+    }
+    assert_eq!(script.sent.len(), 1);
+    script.seen([held_by("weekly", member("other", 7), 1, 10_000)]);
+    assert!(script.sent.is_empty(), "not before the gap");
+    script.run_for(50);
+    assert_eq!(script.sent.len(), 1);
+    script.seen([held_by("weekly", member("other", 7), 1, 10_000)]);
+    script.run_for(1_000);
+    assert!(script.sent.is_empty(), "and no more after that");
+}
+
+/// H13: after a reconnect everything is looked at again: what is held and what
+/// is waited for.
+#[test]
+fn a_reconnect_looks_at_everything() {
+    let mut script = leading_and_waiting();
+    script.feed(Input::Hint(Hint::Anything));
+    let me = script.me();
+    let which = |script: &Script| match script.asked() {
+        Request::Read(query) => query.which.clone(),
+        other => panic!("no look: {other:?}"),
+    };
+    assert_eq!(which(&script), Which::HeldBy(me.incarnation));
+    script.seen([held_by("nightly", me, 1, 10_000)]);
+    script.run_for(50);
+    assert_eq!(which(&script), Which::Named(alloc::vec![name("weekly")]));
+    script.seen([ElectionView::vacant(name("weekly"))]);
+    script.run_for(0);
+    assert!(script.has_asked(is_claim), "the vacancy that was missed is found");
+}
+
+/// H13: what was missed is noticed without any hint, by the journal position in
+/// the heartbeat.
+#[test]
+fn lost_hints_are_made_up_for_by_the_heartbeat() {
+    let mut script = leading_and_waiting();
+    script.run_to(3_500);
+    let (attention, holds, seq) = (0, Some(1), Seq::new(5));
+    let beat = Beat::Alive { attention, holds, seq, terms: alloc::vec![] };
+    script.answer(Ok(Reply::Heartbeat(beat)));
+    script.seen([ElectionView::vacant(name("weekly"))]);
+    script.run_for(0);
+    assert!(script.has_asked(is_claim));
+}
+
+/// H15: a look that failed is repeated until it is answered.
+#[test]
+fn a_failed_look_is_repeated() {
+    let mut script = leading_and_waiting();
+    script.feed(Input::Hint(Hint::Anything));
+    script.answer(Err(REFUSED));
+    script.run_for(100);
+    let me = script.me();
+    script.seen([held_by("nightly", me, 1, 10_000)]);
+    script.run_for(50);
+    script.answer(Ok(joined()));
+    script.run_for(100);
+    assert!(script.has_asked(is_read), "the answer to something else is none");
+}
+
+/// H27: a storm of hints about lives that nobody knows does not fill the memory,
+/// even while the store is silent; and what was forgotten is looked for.
+#[test]
+fn hints_about_strangers_do_not_pile_up() {
+    let mut script = leading_and_waiting();
+    script.feed(Input::Hint(Hint::Anything));
+    for stranger in 0..100_000 {
+        script.feed(Input::Hint(Hint::Gone(Incarnation::from_u128(1 << 64 | stranger))));
+    }
+    assert!(script.machine.looks.gone.len() <= 1_000);
+    let me = script.me();
+    script.seen([held_by("nightly", me.clone(), 1, 10_000)]);
+    script.run_for(50);
+    script.seen([held_by("nightly", me, 1, 10_000)]);
+    script.run_for(50);
+    script.seen([ElectionView::vacant(name("weekly"))]);
+    script.run_for(0);
+    assert!(script.has_asked(is_claim));
+}
+
+/// Hints that come before there is a member are kept until there is.
+#[test]
+fn hints_before_the_join_are_kept() {
+    let mut script = Script::new(SHARED);
+    script.feed(Input::Join);
+    script.feed(Input::Hint(Hint::Anything));
+    assert_eq!(script.sent.len(), 1);
+    script.answer(Ok(joined()));
+    assert!(script.has_asked(is_read));
+}
