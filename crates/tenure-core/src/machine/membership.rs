@@ -396,6 +396,10 @@ impl Machine {
         for election in held {
             self.lose(now, &election, LostReason::DrainTimeout);
         }
+        let owed = self.debts.forgive_all();
+        for (election, number) in owed.into_iter().filter(|_| confirmed) {
+            self.emit(Event::GivenBack { election, number });
+        }
         self.membership.state = State::Gone;
         self.emit(Event::Left { confirmed });
     }

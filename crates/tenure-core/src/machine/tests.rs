@@ -1,13 +1,17 @@
-//! Scripts of (time, input → outputs), one file per group of rules.
+//! Scripts of (time, input → outputs), one file per group of rules; and random
+//! lives, in a small world.
 
 mod basics;
 mod bids;
+mod failures;
 mod hints;
 mod many;
 mod membership;
+mod random;
 mod release;
 mod script;
 mod shutdown;
 mod single;
 mod stepdown;
 mod trust;
+mod world;

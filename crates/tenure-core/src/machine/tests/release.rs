@@ -40,6 +40,42 @@ fn a_failed_resignation_is_repeated_until_confirmed() {
     assert!(!script.has_asked(is_release), "paid once, it is over");
 }
 
+/// B8: that a term is given back is said when the store has confirmed it, when
+/// the life that held it is over, and when the member has left; not before.
+#[test]
+fn given_back_is_said_when_nothing_keeps_the_term_any_more() {
+    let said = |script: &Script| {
+        let back = Event::GivenBack { election: name("nightly"), number: TermNumber::new(1) };
+        script.events.iter().filter(|event| **event == back).count()
+    };
+    let resigned = || {
+        let mut script = Script::leading(SHARED, "nightly");
+        script.resign("nightly", 1, None);
+        assert_eq!(said(&script), 0);
+        script
+    };
+    let mut script = resigned();
+    script.answer(Err(UNKNOWN));
+    assert_eq!(said(&script), 0, "it may still be ours");
+    script.run_for(100);
+    script.answer(Ok(Reply::Release));
+    assert_eq!(said(&script), 1);
+
+    let mut script = resigned();
+    script.run_to(3_500);
+    script.first(is_beat).answer(Ok(ended(false)));
+    assert_eq!(said(&script), 1);
+
+    for (answer, times) in [(Ok(Reply::Leave), 1), (Err(REFUSED), 0)] {
+        let mut script = Script::leading(SHARED, "nightly");
+        script.feed(Input::Shutdown);
+        script.resign("nightly", 1, None);
+        script.play(19_500, |_, request| is_leave(request).then(|| answer.clone()));
+        assert_eq!(said(&script), times);
+        assert!(script.machine.is_done());
+    }
+}
+
 /// B8: a release that nobody answers is given up and repeated.
 #[test]
 fn a_release_that_is_not_answered_is_repeated() {
