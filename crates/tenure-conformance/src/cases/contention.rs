@@ -116,7 +116,7 @@ async fn increments(actor: Actor, resource: Arc<Mutex<Resource>>, count: usize) 
 }
 
 async fn win_in_the_end(actor: &Actor) -> Outcome<tenure_core::Term> {
-    for _ in 0..20_000 {
+    for _ in 0..5_000 {
         if let Claimed::Won(term) = actor.bid("e", How::default()).await? {
             return Ok(term);
         }

@@ -17,6 +17,7 @@ pub(crate) async fn a_vacancy_is_kept_for_the_highest_priority(world: &World<'_>
     let never = world.member("never").await?;
     let term = a.win_by("e", How::priority(500)).await?;
     low.lose_by("e", How::priority(10)).await?;
+    world.pass(world.unit() / 10).await;
     high.lose_by("e", How::priority(20)).await?;
     never.lose_by("e", How::priority(0)).await?;
     a.resign_with(&term, None, world.long()).await?;
@@ -55,6 +56,7 @@ pub(crate) async fn the_vacancy_of_an_expired_holder_is_kept_too(world: &World<'
     let (low, high) = (world.member("low").await?, world.member("high").await?);
     let term = a.win("e").await?;
     low.lose_by("e", How::priority(10)).await?;
+    world.pass(world.unit() / 10).await;
     high.lose_by("e", How::priority(20)).await?;
     a.fade(world.unit()).await?;
     world.lapse(&[&a, &low, &high]).await?;
@@ -74,6 +76,7 @@ pub(crate) async fn a_reservation_lapses_with_its_time(world: &World<'_>) -> Out
     let (low, high) = (world.member("low").await?, world.member("high").await?);
     let term = a.win("e").await?;
     low.lose_by("e", How::priority(10)).await?;
+    world.pass(world.unit() / 10).await;
     high.lose_by("e", How::priority(20)).await?;
     a.resign_with(&term, None, world.unit()).await?;
     world.lapse(&[&low, &high]).await?;
@@ -87,6 +90,7 @@ pub(crate) async fn a_reservation_lapses_with_its_heir(world: &World<'_>) -> Out
     let (low, high) = (world.member("low").await?, world.member("high").await?);
     let term = a.win("e").await?;
     low.lose_by("e", How::priority(10)).await?;
+    world.pass(world.unit() / 10).await;
     high.lose_by("e", How::priority(20)).await?;
     a.resign_with(&term, None, world.long()).await?;
     low.lose_by("e", How::priority(10)).await?;
@@ -101,6 +105,7 @@ pub(crate) async fn a_vacancy_is_kept_for_the_successor_named(world: &World<'_>)
     let (low, high) = (world.member("low").await?, world.member("high").await?);
     let term = a.win("e").await?;
     low.lose_by("e", How::priority(10)).await?;
+    world.pass(world.unit() / 10).await;
     high.lose_by("e", How::priority(20)).await?;
     let before = low.alive().await?;
     let successor = Some((low.me.id.clone(), world.long()));
@@ -147,6 +152,7 @@ pub(crate) async fn no_grace_keeps_nothing(world: &World<'_>) -> Outcome {
     let (low, high) = (world.member("low").await?, world.member("high").await?);
     let term = a.win("e").await?;
     low.lose_by("e", How::priority(10)).await?;
+    world.pass(world.unit() / 10).await;
     high.lose_by("e", How::priority(20)).await?;
     a.resign(&term).await?;
     same!(world.view("e").await?.reserved, None, "a reservation with no grace");

@@ -1,0 +1,340 @@
+//! A sound store with one defect: most change the answer, or do something
+//! behind the caller's back; `requests.rs` has those that change the request.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tenure_core::{
+    Amend, Amended, Beat, Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Heartbeat, Join,
+    Joined, MemberRef, Namespace, Nonce, Note, Priority, Profile, Query, Release, ReleaseCause,
+    ReleaseItem, Seq, Snapshot, StepDown, TermBeat, TermNumber, TermOutcome,
+};
+use tenure_store::{Capabilities, Following, From, Judge, MemoryStore, Result, Store};
+
+use crate::defect::Defect;
+use crate::follow::BrokenFollowing;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Broken {
+    inner: MemoryStore,
+    defect: Defect,
+    count: Arc<AtomicU64>,
+    ttls: Arc<Mutex<HashMap<MemberRef, Duration>>>,
+    step_downs: Arc<Mutex<HashMap<ElectionName, StepDown>>>,
+}
+
+impl Broken {
+    pub(crate) fn new(inner: MemoryStore, defect: Defect) -> Self {
+        let (count, ttls, step_downs) = Default::default();
+        Self { inner, defect, count, ttls, step_downs }
+    }
+
+    fn is(&self, defect: Defect) -> bool {
+        self.defect == defect
+    }
+
+    fn counted(&self) -> u64 {
+        self.count.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    async fn view(&self, ns: &Namespace, name: &ElectionName) -> Result<ElectionView> {
+        let mut seen = self.inner.read(ns, &Query::elections([name.clone()])).await?;
+        Ok(seen.elections.remove(0))
+    }
+
+    /// The live member that goes by the id.
+    async fn bearer(&self, ns: &Namespace, member: &MemberRef) -> Result<Option<MemberRef>> {
+        let seen = self.inner.read(ns, &Query::members()).await?;
+        Ok(seen.members.into_iter().map(|m| m.member).find(|m| m.id == member.id))
+    }
+
+    /// Two journal entries about nothing.
+    async fn trace(&self, ns: &Namespace) -> Result<()> {
+        let election = ElectionName::new("trace").expect("good");
+        let (reason, by) = (Note::default(), Note::default());
+        let pause = Amend::Pause { election: election.clone(), reason, by: by.clone() };
+        self.inner.amend(ns, &pause).await?;
+        self.inner.amend(ns, &Amend::Resume { election, by }).await?;
+        Ok(())
+    }
+
+    /// Takes an election from whoever holds it.
+    async fn dethrone(&self, ns: &Namespace, name: &ElectionName) -> Result<()> {
+        let view = self.view(ns, name).await?;
+        let Some(holder) = view.holder else { return Ok(()) };
+        let (number, cause) = (Some(view.number), ReleaseCause::Abandoned);
+        let item = ReleaseItem { election: name.clone(), number, cause, successor: None };
+        let (member, heir_grace) = (holder.member, Duration::ZERO);
+        self.inner.release(ns, &Release { member, items: vec![item], heir_grace }).await
+    }
+
+    /// What a broken store does before it looks at a claim.
+    async fn before_claim(&self, ns: &Namespace, claim: &mut Claim) -> Result<()> {
+        for bid in &mut claim.bids {
+            let view = self.view(ns, &bid.election).await?;
+            let other = view.holder.filter(|h| h.member != claim.member);
+            match self.defect {
+                Defect::IgnoresNonces => bid.nonce = Nonce::new(1_000 + self.counted()),
+                Defect::Preempts if other.is_some() => self.dethrone(ns, &bid.election).await?,
+                Defect::ChallengersTtl
+                    if other.is_some_and(|h| h.ttl - h.remaining >= claim.ttl) =>
+                {
+                    self.dethrone(ns, &bid.election).await?;
+                }
+                Defect::ForgetsWaiting => {
+                    let (election, cause) = (bid.election.clone(), ReleaseCause::Resigned);
+                    let item = ReleaseItem { election, number: None, cause, successor: None };
+                    let (member, heir_grace) = (claim.member.clone(), Duration::ZERO);
+                    let withdrawal = Release { member, items: vec![item], heir_grace };
+                    self.inner.release(ns, &withdrawal).await?;
+                }
+                _ => {}
+            }
+        }
+        if self.is(Defect::WinIsNoHeartbeat) {
+            let ttls = self.ttls.lock().expect("no panic");
+            claim.ttl = ttls.get(&claim.member).copied().unwrap_or(claim.ttl);
+        }
+        Ok(())
+    }
+
+    async fn claim_in_parts(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
+        let mut all = Vec::new();
+        for bids in claim.bids.chunks(self.inner.capabilities().batch) {
+            let part = Claim { bids: bids.to_vec(), ..claim.clone() };
+            match self.inner.claim(ns, &part).await? {
+                Claims::Answered(answers) => all.extend(answers),
+                ended => return Ok(ended),
+            }
+        }
+        Ok(Claims::Answered(all))
+    }
+
+    async fn after_claim(
+        &self,
+        ns: &Namespace,
+        claim: &Claim,
+        mut answers: Vec<Claimed>,
+    ) -> Result<Vec<Claimed>> {
+        let lost = answers.iter().any(|a| matches!(a, Claimed::Held(_)));
+        for (bid, answer) in claim.bids.iter().zip(&mut answers) {
+            match (self.defect, &mut *answer) {
+                (Defect::ReusesNumbers, Claimed::Won(term)) => term.number = TermNumber::new(1),
+                (Defect::CountsFromZero, Claimed::Won(term)) => {
+                    term.number = TermNumber::new(term.number.get() - 1);
+                }
+                (Defect::AllOrNothing, Claimed::Won(_)) if lost => {
+                    *answer = Claimed::Held(self.view(ns, &bid.election).await?);
+                }
+                (Defect::HidesHolder, Claimed::Held(view)) => view.holder = None,
+                (Defect::MiscountsAhead, Claimed::Held(view)) => view.ahead += 1,
+                _ => {}
+            }
+        }
+        if self.is(Defect::ShortAnswers) {
+            answers.truncate(10);
+        }
+        Ok(answers)
+    }
+
+    async fn stand_again(&self, ns: &Namespace, release: &Release) -> Result<()> {
+        let bids = release.items.iter().filter(|item| item.number.is_some()).map(|item| Bid {
+            election: item.election.clone(),
+            priority: Priority::NEVER,
+            nonce: Nonce::new(1_000_000 + self.counted()),
+        });
+        let (member, bids, heir_grace) = (release.member.clone(), bids.collect(), Duration::ZERO);
+        let ttl = Duration::from_secs(1_000);
+        self.inner.claim(ns, &Claim { member, ttl, bids, heir_grace }).await?;
+        Ok(())
+    }
+}
+
+fn done() -> Amended {
+    Amended::Done { number: None, member: None, remaining: Duration::ZERO }
+}
+
+#[async_trait]
+impl Store for Broken {
+    async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined> {
+        let (ns, join) = (&self.defect.namespace(ns), &self.defect.join(join));
+        let bearer = self.bearer(ns, &join.member).await?;
+        if self.is(Defect::RefusesRepeatedJoins) && bearer.as_ref() == Some(&join.member) {
+            let (by, remaining) = (join.member.incarnation, join.ttl);
+            return Ok(Joined::Taken { by, remaining });
+        }
+        if self.is(Defect::AlwaysSupersedes) && bearer.is_some_and(|b| b != join.member) {
+            let (member, by) = (join.member.id.clone(), Note::default());
+            self.inner.amend(ns, &Amend::Evict { member, now: true, by }).await?;
+        }
+        self.ttls.lock().expect("no panic").insert(join.member.clone(), join.ttl);
+        self.inner.join(ns, join).await
+    }
+
+    async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
+        let (ns, beat) = (&self.defect.namespace(ns), &self.defect.heartbeat(beat));
+        self.ttls.lock().expect("no panic").insert(beat.member.clone(), beat.ttl);
+        if self.is(Defect::WritesOnHeartbeat) {
+            self.trace(ns).await?;
+        }
+        let (attention, holds, terms) = (0, Some(0), Vec::new());
+        let alive = Beat::Alive { attention, holds, seq: Seq::new(1), terms };
+        if self.is(Defect::ForgetsHeartbeats)
+            && self.bearer(ns, &beat.member).await?.as_ref() == Some(&beat.member)
+        {
+            return Ok(alive);
+        }
+        let mut answer = self.inner.heartbeat(ns, beat).await?;
+        match (self.defect, &mut answer) {
+            (Defect::HeartbeatRevives, Beat::Ended { .. }) => answer = alive,
+            (Defect::CountsNothing, Beat::Alive { holds, .. }) => *holds = Some(0),
+            (Defect::NeverRaisesAttention, Beat::Alive { attention, .. }) => *attention = 0,
+            (Defect::AnswersForTerms, Beat::Alive { terms, .. }) => {
+                let renewed = TermOutcome::Renewed { step_down: None };
+                let held = beat.held.iter().cloned();
+                *terms = held.map(|term| TermBeat { term, outcome: renewed.clone() }).collect();
+            }
+            _ => {}
+        }
+        Ok(answer)
+    }
+
+    async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
+        let ns = &self.defect.namespace(ns);
+        match self.defect {
+            Defect::NeverLeaves => Ok(()),
+            Defect::LeavesById => match self.bearer(ns, member).await? {
+                Some(bearer) => self.inner.leave(ns, &bearer).await,
+                None => Ok(()),
+            },
+            _ => self.inner.leave(ns, member).await,
+        }
+    }
+
+    async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
+        let (ns, mut claim) = (&self.defect.namespace(ns), self.defect.claim(claim));
+        self.before_claim(ns, &mut claim).await?;
+        let mut claims = match self.defect {
+            Defect::UnlimitedBatch => self.claim_in_parts(ns, &claim).await?,
+            _ => self.inner.claim(ns, &claim).await?,
+        };
+        if self.is(Defect::AdmitsStrangers) && matches!(claims, Claims::Ended { .. }) {
+            let (member, ttl) = (claim.member.clone(), claim.ttl);
+            let join = Join { member, ttl, profile: Profile::default(), supersede: true };
+            self.inner.join(ns, &join).await?;
+            claims = self.inner.claim(ns, &claim).await?;
+        }
+        match claims {
+            Claims::Answered(answers) => {
+                Ok(Claims::Answered(self.after_claim(ns, &claim, answers).await?))
+            }
+            ended => Ok(ended),
+        }
+    }
+
+    async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
+        let (ns, mut release) = (&self.defect.namespace(ns), self.defect.release(release));
+        match self.defect {
+            Defect::KeepsTerms => return Ok(()),
+            Defect::ReleasesAnyTerm => {
+                for item in release.items.iter().filter(|item| item.number.is_some()) {
+                    self.dethrone(ns, &item.election).await?;
+                }
+            }
+            Defect::ReusesNumbers => {
+                for item in release.items.iter_mut().filter(|item| item.number.is_some()) {
+                    item.number = Some(self.view(ns, &item.election).await?.number);
+                }
+            }
+            _ => {}
+        }
+        self.inner.release(ns, &release).await?;
+        if self.is(Defect::KeepsCandidacies) {
+            self.stand_again(ns, &release).await?;
+        }
+        Ok(())
+    }
+
+    async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
+        let (ns, amend) = (&self.defect.namespace(ns), &self.defect.amend(amend));
+        match (self.defect, amend) {
+            (Defect::IgnoresPauses, Amend::Pause { .. })
+            | (Defect::NeverResumes, Amend::Resume { .. }) => return Ok(done()),
+            (Defect::KeepsFirstStepDown, Amend::StepDown { election, .. })
+                if self.view(ns, election).await?.step_down.is_some() =>
+            {
+                return Ok(done());
+            }
+            _ => {}
+        }
+        let amended = self.inner.amend(ns, amend).await?;
+        if let Amend::StepDown { election, .. } = amend
+            && let Some(step_down) = self.view(ns, election).await?.step_down
+        {
+            let mut kept = self.step_downs.lock().expect("no panic");
+            kept.insert(election.clone(), step_down);
+        }
+        Ok(match (self.defect, amended) {
+            (Defect::EvictsNobody, Amended::NoSuchMember)
+            | (Defect::NeverUnchanged, Amended::Unchanged)
+            | (Defect::StepsDownNobody, Amended::Vacant) => done(),
+            (_, amended) => amended,
+        })
+    }
+
+    async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
+        let (ns, query) = (&self.defect.namespace(ns), &self.defect.query(query));
+        if self.is(Defect::WritesOnRead) {
+            self.trace(ns).await?;
+        }
+        let mut seen = self.inner.read(ns, query).await?;
+        match self.defect {
+            Defect::OmitsUnknown => seen.elections.retain(|e| e.number > TermNumber::NONE),
+            Defect::CountsNothing => seen.members.iter_mut().for_each(|m| m.holds = 0),
+            Defect::HistoryBackwards => seen.history.reverse(),
+            Defect::PositionBehind => seen.seq = Seq::new(seen.seq.get().saturating_sub(1)),
+            Defect::PositionZero => seen.seq = Seq::START,
+            _ => {}
+        }
+        for view in &mut seen.elections {
+            match self.defect {
+                Defect::MiscountsAhead => view.ahead += 1,
+                Defect::SortsCandidatesByName => {
+                    view.candidates.sort_by(|a, b| a.member.cmp(&b.member));
+                }
+                Defect::StepDownOutlivesTerm => {
+                    let kept = self.step_downs.lock().expect("no panic");
+                    view.step_down = kept.get(&view.election).cloned();
+                }
+                _ => {}
+            }
+        }
+        Ok(seen)
+    }
+
+    async fn follow(&self, ns: &Namespace, mut from: From) -> Result<Box<dyn Following>> {
+        let (ns, defect) = (&self.defect.namespace(ns), self.defect);
+        if let (Defect::FollowsFromTheStart, From::After(position)) = (defect, &mut from) {
+            *position = Seq::START;
+        }
+        let inner = self.inner.follow(ns, from).await?;
+        Ok(Box::new(BrokenFollowing { inner, defect, heard: false }))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let mut capabilities = self.inner.capabilities();
+        match self.defect {
+            Defect::DeniesJournal => capabilities.journal = false,
+            Defect::DeniesSharedHeartbeat => capabilities.shared_heartbeat = false,
+            Defect::DeniesJudging => capabilities.judge = Judge::Observer,
+            Defect::ClaimsVary => {
+                capabilities.batch -= usize::try_from(self.counted()).expect("few") % 500;
+            }
+            _ => {}
+        }
+        capabilities
+    }
+}
