@@ -89,7 +89,11 @@ fn unescape(point: &str) -> String {
 /// Refuses `file` if the directory it lies in is on a network file system. The
 /// file itself is not opened: closing it would drop the locks that SQLite holds
 /// on it elsewhere in this process.
-pub(crate) fn check(file: &Path, directory: &Path) -> Result<()> {
+pub(crate) fn check(file: &Path) -> Result<()> {
+    // Where a link leads is where the file lies, whether it is there yet or not.
+    let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let directory = file.parent().unwrap_or(file);
+    let directory = &directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let stat = rustix::fs::statfs(directory).map_err(|error| {
         Error::new(ErrorKind::Denied, format!("looking at {} failed", directory.display()))
             .caused_by(std::io::Error::from(error))

@@ -21,4 +21,5 @@ mod watch;
 pub use boot::BootKey;
 pub use fence::{FenceError, fence};
 pub use options::SqliteOptions;
+pub use schema::SCHEMA;
 pub use store::SqliteStore;

@@ -160,15 +160,20 @@ impl Lives {
         entries.filter_map(|entry| life_of(entry.ok()?.file_name().to_str()?)).collect()
     }
 
-    /// Removes lock files that are free and belong to no member.
+    /// Removes lock files that are free and belong to no member. A member's file
+    /// is locked shared at most: an exclusive lock, however short, would look
+    /// like life to somebody who wants to prove a death this very moment.
     pub(crate) fn sweep(&self, mut is_member: impl FnMut(Incarnation) -> bool) {
         for life in self.all() {
             let path = self.path(life);
             let Ok(file) = File::open(&path) else { continue };
-            let free = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+            let lock = |how| rustix::fs::flock(&file, how).is_ok();
             // The row is looked for after the lock was seen free: one that is
             // written later was preceded by taking the lock.
-            if free && !is_member(life) {
+            if lock(FlockOperation::NonBlockingLockShared)
+                && !is_member(life)
+                && lock(FlockOperation::NonBlockingLockExclusive)
+            {
                 drop(fs::remove_file(&path));
             }
         }

@@ -13,6 +13,11 @@ use crate::{SqliteOptions, filesystem};
 /// The version of the tables that this code reads and writes.
 const VERSION: i64 = 1;
 
+/// The statements that make the tables, for somebody who wants to apply them by
+/// hand to a file of their own; [`SqliteStore::open`](crate::SqliteStore::open)
+/// does it by itself.
+pub const SCHEMA: &str = include_str!("sql/schema.sql");
+
 /// Marks a file that Tenure made: "Tenu" in ASCII, shown by `file(1)`.
 const APPLICATION_ID: i64 = 0x5465_6e75;
 
@@ -41,11 +46,11 @@ pub(crate) fn check_path(path: &Path) -> Result<PathBuf> {
             return refuse(&format!("{shown} is not a regular file"), "give another path");
         }
     }
-    let Some(directory) = full.parent().filter(|dir| dir.is_dir()) else {
+    if !full.parent().is_some_and(Path::is_dir) {
         let what = format!("the directory that {shown} is to lie in does not exist");
         return refuse(&what, "create it, or give another path");
-    };
-    filesystem::check(&full, directory)?;
+    }
+    filesystem::check(&full)?;
     Ok(full)
 }
 
@@ -97,7 +102,7 @@ fn make_tables(db: &Connection, path: &Path, options: &SqliteOptions) -> Outcome
             if is_empty(db)? {
                 db.pragma_update(None, "application_id", APPLICATION_ID)?;
             }
-            db.execute_batch(include_str!("sql/schema.sql"))?;
+            db.execute_batch(SCHEMA)?;
         }
         Ok(db.execute_batch("COMMIT")?)
     });
@@ -181,7 +186,7 @@ mod tests {
     #[test]
     fn the_schema_text_says_the_version_the_code_knows() {
         let db = Connection::open_in_memory().unwrap();
-        db.execute_batch(include_str!("sql/schema.sql")).unwrap();
+        db.execute_batch(SCHEMA).unwrap();
         let found = recognise(&db, Path::new("x"), &SqliteOptions::new()).unwrap();
         assert_eq!(found, Found::Ours);
     }

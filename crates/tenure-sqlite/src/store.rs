@@ -24,7 +24,7 @@ use crate::rows::Member;
 use crate::shared::{Gone, Shared};
 use crate::txn::Txn;
 use crate::watch::Watcher;
-use crate::{BootKey, SqliteOptions, schema};
+use crate::{BootKey, SqliteOptions, filesystem, schema};
 
 /// The most bids or releases in one request.
 const BATCH: usize = 1_000;
@@ -95,6 +95,7 @@ impl SqliteStore {
         // Only now is there a file to resolve: everybody must agree on what lies
         // beside it, whatever links they came by.
         let path = full.canonicalize().unwrap_or(full);
+        filesystem::check(&path)?;
         let reader = schema::connect(&path, &options)?;
         let lives = Lives::open(&path)?;
         let (sightings, gone) = (Sightings::default(), Gone::default());
@@ -202,10 +203,11 @@ impl Store for SqliteStore {
                 desk.write("joining", &namespace, Durability::PowerCut, |txn| txn.join(&asked));
             let refused = match &answer {
                 Ok(Joined::In { .. }) => false,
-                Ok(Joined::Taken { .. }) => true,
-                Err(error) => !error.may_have_applied(),
+                // This very life is over, or never began.
+                Ok(Joined::Taken { by, .. }) => fresh || *by == life,
+                Err(error) => fresh && !error.may_have_applied(),
             };
-            if fresh && refused {
+            if refused {
                 shared.lives.let_go(life);
             }
             answer

@@ -1,5 +1,7 @@
 //! Rows of another boot, and what lies beside the file.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::sync::Arc;

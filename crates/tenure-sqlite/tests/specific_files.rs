@@ -1,6 +1,8 @@
 //! Bad input: each gives an error that names the thing and the remedy, loses
 //! nothing, and never panics.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::fs;

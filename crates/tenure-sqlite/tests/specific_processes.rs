@@ -1,5 +1,7 @@
 //! Real processes: killed, stopped, and racing one another.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,161 @@
+//! The fence, in the application's own transactions (C40 to C42).
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::*;
+use rusqlite::{Connection, TransactionBehavior};
+use tenure_core::{Namespace, Term, TermNumber, TermRef};
+use tenure_sqlite::{FenceError, SqliteOptions, SqliteStore, fence};
+use tenure_store::{ErrorKind, Store};
+
+fn reference(term: &Term) -> TermRef {
+    TermRef { election: term.election.clone(), number: term.number }
+}
+
+/// A store, its first leader, and a table of the application's own.
+async fn led(place: &Place) -> (SqliteStore, Term) {
+    let options = SqliteOptions::new().busy_timeout(Duration::from_millis(100));
+    let store = place.open_with(options).await;
+    let a = member("a", 1);
+    joined(&store, &a).await;
+    let term = won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
+    let table = "CREATE TABLE counter (n INTEGER NOT NULL); INSERT INTO counter VALUES (0);";
+    place.sql().execute_batch(table).unwrap();
+    (store, term)
+}
+
+fn counter(db: &Connection) -> i64 {
+    db.query_row("SELECT n FROM counter", [], |row| row.get(0)).unwrap()
+}
+
+const INCREMENT: &str = "UPDATE counter SET n = n + 1";
+
+/// C40.
+#[tokio::test]
+async fn a_fenced_write_commits_while_its_term_is_the_newest() {
+    let place = Place::new();
+    let (_store, term) = led(&place).await;
+    let mut db = place.sql();
+    for _ in 0..3 {
+        let tx = db.transaction().unwrap();
+        fence(&tx, &ns(), &reference(&term)).unwrap();
+        tx.execute(INCREMENT, []).unwrap();
+        tx.commit().unwrap();
+    }
+    assert_eq!(counter(&db), 3);
+}
+
+/// C40, B15: whatever the deposed leader believes, and shown beside what
+/// happens without the fence.
+#[tokio::test]
+async fn a_fenced_write_of_a_deposed_leader_is_refused_with_the_newer_term() {
+    let place = Place::new();
+    let (store, term) = led(&place).await;
+    let (a, b) = (member("a", 1), member("b", 2));
+    joined(&store, &b).await;
+    store.release(&ns(), &release(&a, "e", term.number)).await.unwrap();
+    let newer = won(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
+
+    let mut db = place.sql();
+    let tx = db.transaction().unwrap();
+    let error = fence(&tx, &ns(), &reference(&term)).unwrap_err();
+    let FenceError::Superseded { number, newest, .. } = &error else { panic!("{error}") };
+    assert_eq!((*number, *newest), (term.number, newer.number));
+    assert!(error.to_string().contains("superseded by term 2"), "{error}");
+    drop(tx);
+    assert_eq!(counter(&db), 0);
+
+    db.execute(INCREMENT, []).unwrap();
+    assert_eq!(counter(&db), 1, "an unfenced write goes through: that is what the fence is for");
+}
+
+/// C40: from the fence to the commit no newer term can come to be, also when
+/// the transaction began by only reading. C42: whoever has to wait for it waits
+/// for a bounded time and is told why.
+#[tokio::test]
+async fn the_term_stands_still_until_the_fenced_transaction_ends() {
+    let place = Place::new();
+    let (store, term) = led(&place).await;
+    let a = member("a", 1);
+    let mut db = place.sql();
+    let tx = db.transaction_with_behavior(TransactionBehavior::Deferred).unwrap();
+    assert_eq!(counter(&tx), 0);
+    fence(&tx, &ns(), &reference(&term)).unwrap();
+
+    let error = store.claim(&ns(), &claim(&a, "e", 2)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Busy);
+    assert!(!error.may_have_applied());
+    assert!(error.to_string().contains("transaction left open"), "{error}");
+    assert_eq!(view(&store, "e").await.number, term.number, "reading goes on");
+
+    tx.execute(INCREMENT, []).unwrap();
+    tx.commit().unwrap();
+    let next = won(store.claim(&ns(), &claim(&a, "e", 2)).await.unwrap());
+    assert_eq!(next.number, TermNumber::new(2));
+}
+
+/// A transaction that has read an older state cannot be fenced: nothing is
+/// proven about the present.
+#[tokio::test]
+async fn a_transaction_that_looks_at_the_past_is_not_let_through() {
+    let place = Place::new();
+    let (store, term) = led(&place).await;
+    let mut db = place.sql();
+    let tx = db.transaction_with_behavior(TransactionBehavior::Deferred).unwrap();
+    assert_eq!(counter(&tx), 0);
+    won(store.claim(&ns(), &claim(&member("a", 1), "e", 2)).await.unwrap());
+    let error = fence(&tx, &ns(), &reference(&term)).unwrap_err();
+    assert!(matches!(error, FenceError::Sqlite(_)), "{error}");
+    assert!(error.to_string().contains("BEGIN IMMEDIATE"), "{error}");
+}
+
+#[tokio::test]
+async fn a_term_that_the_file_does_not_know_is_refused() {
+    let place = Place::new();
+    let (_store, term) = led(&place).await;
+    let mut db = place.sql();
+    let tx = db.transaction().unwrap();
+    let wrong = [
+        (ns(), TermRef { number: TermNumber::new(9), ..reference(&term) }),
+        (ns(), TermRef { election: election("other"), ..reference(&term) }),
+        (ns(), TermRef { election: election("other"), number: TermNumber::NONE }),
+        (Namespace::new("other").unwrap(), reference(&term)),
+    ];
+    for (ns, wrong) in wrong {
+        let error = fence(&tx, &ns, &wrong).unwrap_err();
+        assert!(matches!(error, FenceError::Unknown { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_fence_without_a_transaction_is_refused() {
+    let place = Place::new();
+    let (_store, term) = led(&place).await;
+    let error = fence(&place.sql(), &ns(), &reference(&term)).unwrap_err();
+    assert!(matches!(error, FenceError::NoTransaction), "{error}");
+}
+
+/// The application's database is another file, to which Tenure's is attached.
+#[tokio::test]
+async fn the_fence_works_from_an_attached_database() {
+    let place = Place::new();
+    let (store, term) = led(&place).await;
+    let own = Place::new();
+    let mut db = own.sql();
+    db.execute_batch("CREATE TABLE mine (n INTEGER)").unwrap();
+    let path = place.path();
+    db.execute("ATTACH ?1 AS elections", [path.to_str().unwrap()]).unwrap();
+    let tx = db.transaction().unwrap();
+    fence(&tx, &ns(), &reference(&term)).unwrap();
+    let error = store.claim(&ns(), &claim(&member("a", 1), "e", 2)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Busy, "the term stands still");
+    tx.execute("INSERT INTO mine VALUES (1)", []).unwrap();
+    tx.commit().unwrap();
+    won(store.claim(&ns(), &claim(&member("a", 1), "e", 2)).await.unwrap());
+    let tx = db.transaction().unwrap();
+    fence(&tx, &ns(), &reference(&term)).unwrap_err();
+}

@@ -1,0 +1,53 @@
+//! What opening and closing leaves behind in the process. In a file of its own,
+//! since it counts the threads and files of the whole process.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::*;
+use tenure_store::{From, Store};
+
+fn count(of: &str) -> usize {
+    std::fs::read_dir(format!("/proc/self/{of}")).unwrap().count()
+}
+
+/// Lets handles come and go, and says how many threads and open files there are
+/// once that number has settled: the threads end by themselves, a moment after
+/// the handle is gone.
+async fn left_behind(place: &Place, lives: std::ops::RangeInclusive<u128>) -> (usize, usize) {
+    for life in lives {
+        let store = place.open().await;
+        let me = member(&format!("m{life}"), life);
+        joined(&store, &me).await;
+        won(store.claim(&ns(), &claim(&me, "e", 1)).await.unwrap());
+        let mut following = store.follow(&ns(), From::Hints).await.unwrap();
+        following.next().await.unwrap();
+        store.leave(&ns(), &me).await.unwrap();
+    }
+    let mut settled = (usize::MAX, usize::MAX);
+    loop {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let now = (count("task"), count("fd"));
+        if std::mem::replace(&mut settled, now) == now {
+            return now;
+        }
+    }
+}
+
+/// C11: no thread, no open file, no lock file and no row is left behind.
+#[tokio::test]
+async fn a_hundred_handles_come_and_go_without_a_trace() {
+    let place = Place::new();
+    let keeper = place.open().await;
+    let first = left_behind(&place, 1..=10).await;
+    let then = left_behind(&place, 11..=100).await;
+    assert_eq!(first, then, "(threads, files) after 10 and after 100");
+    assert!(place.lock_files().is_empty());
+    assert_eq!(view(&keeper, "e").await.number.get(), 100);
+    let rows: i64 =
+        place.sql().query_row("SELECT count(*) FROM tenure_members", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 0);
+}

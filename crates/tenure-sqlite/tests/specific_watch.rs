@@ -1,0 +1,139 @@
+//! Hearing of changes across handles, and what does not grow.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::*;
+use tenure_core::{Hint, Incarnation, Namespace, Seq};
+use tenure_sqlite::SqliteOptions;
+use tenure_store::{Followed, From, Store, Watch};
+use tokio::time::timeout;
+
+/// So rare that nothing in a test is heard by the slow look.
+const NEVER: Duration = Duration::from_secs(3_600);
+const SOON: Duration = Duration::from_secs(10);
+
+/// The bell alone, without the slow look, wakes those who follow in another
+/// handle.
+#[tokio::test]
+async fn a_change_by_another_handle_is_heard_without_polling() {
+    let place = Place::new();
+    let listener = place.open_with(SqliteOptions::new().poll(NEVER)).await;
+    let speaker = place.open().await;
+    assert_eq!(listener.capabilities().watch, Watch::Native);
+    let mut following = listener.follow(&ns(), From::After(Seq::START)).await.unwrap();
+    for life in 1..=20 {
+        joined(&speaker, &member(&format!("m{life}"), life)).await;
+        let heard = timeout(SOON, following.next()).await.expect("in time").unwrap();
+        let Followed::Entries(entries) = heard else { panic!("{heard:?}") };
+        assert_eq!(entries.len(), 1);
+    }
+}
+
+/// Where the kernel tells nothing, a look at the stated pace does.
+#[tokio::test]
+async fn without_notifications_a_change_is_found_by_polling() {
+    let place = Place::new();
+    let pace = Duration::from_millis(20);
+    let listener = place.open_with(SqliteOptions::new().native_watch(false).poll(pace)).await;
+    assert_eq!(listener.capabilities().watch, Watch::Polled(pace));
+    let speaker = place.open().await;
+    let mut following = listener.follow(&ns(), From::After(Seq::START)).await.unwrap();
+    joined(&speaker, &member("a", 1)).await;
+    let heard = timeout(SOON, following.next()).await.expect("in time").unwrap();
+    assert!(matches!(heard, Followed::Entries(_)), "{heard:?}");
+}
+
+/// N1: a lost notification costs latency and nothing else. Here all are lost:
+/// the directory they come from is gone.
+#[tokio::test]
+async fn a_listener_whose_notifications_end_goes_on_by_polling() {
+    let place = Place::new();
+    let listener = place.open_with(SqliteOptions::new().poll(Duration::from_millis(20))).await;
+    let speaker = place.open().await;
+    std::fs::remove_dir_all(place.dir.path().join("tenure.db-live")).unwrap();
+    std::fs::create_dir(place.dir.path().join("tenure.db-live")).unwrap();
+    let mut following = listener.follow(&ns(), From::After(Seq::START)).await.unwrap();
+    joined(&speaker, &member("a", 1)).await;
+    let heard = timeout(SOON, following.next()).await.expect("in time").unwrap();
+    assert!(matches!(heard, Followed::Entries(_)), "{heard:?}");
+}
+
+/// A death in one namespace is no news in another, and a forged one is none at
+/// all.
+#[tokio::test]
+async fn the_death_of_a_stranger_is_not_hinted() {
+    let place = Place::new();
+    let store = place.open().await;
+    let other = Namespace::new("other").unwrap();
+    let mut following = store.follow(&ns(), From::Hints).await.unwrap();
+    assert_eq!(following.next().await.unwrap(), Followed::Hint(Hint::Anything));
+    let a = member("a", 1);
+    store.join(&other, &join(&a)).await.unwrap();
+    // The lock of a member of the other namespace, and one of nobody, are
+    // closed by somebody who had them open for writing.
+    let live = place.dir.path().join("tenure.db-live");
+    std::fs::remove_file(live.join(format!("{}.lock", a.incarnation))).unwrap();
+    for life in [a.incarnation, Incarnation::from_u128(77)] {
+        std::fs::write(live.join(format!("{life}.lock")), "").unwrap();
+    }
+    let mut elsewhere = store.follow(&other, From::Hints).await.unwrap();
+    assert_eq!(elsewhere.next().await.unwrap(), Followed::Hint(Hint::Anything));
+    std::fs::write(live.join(format!("{}.lock", a.incarnation)), "").unwrap();
+    let heard = timeout(SOON, elsewhere.next()).await.expect("in time").unwrap();
+    assert_eq!(heard, Followed::Hint(Hint::Gone(a.incarnation)));
+    // By now the same news has reached the first namespace, and was dropped.
+    let b = member("b", 2);
+    joined(&store, &b).await;
+    won(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
+    let heard = timeout(SOON, following.next()).await.expect("in time").unwrap();
+    assert_eq!(heard, Followed::Hint(Hint::Election(election("e"))));
+}
+
+/// H27: the journal and what it remembers of past lives stay bounded, and who
+/// fell behind is told.
+#[tokio::test]
+async fn the_journal_is_trimmed_and_past_lives_are_forgotten() {
+    let place = Place::new();
+    let store = place.open_with(SqliteOptions::new().journal_keep(40)).await;
+    for life in 1..=200 {
+        let brief = member("brief", life);
+        joined(&store, &brief).await;
+        store.leave(&ns(), &brief).await.unwrap();
+    }
+    let count = |table: &str| -> i64 {
+        let sql = format!("SELECT count(*) FROM {table}");
+        place.sql().query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    let kept = count("tenure_journal");
+    assert!((40..=45).contains(&kept), "{kept}");
+    assert!(count("tenure_ended") <= 25);
+    assert_eq!(count("tenure_members"), 0);
+    assert!(place.lock_files().is_empty());
+    let mut following = store.follow(&ns(), From::After(Seq::new(1))).await.unwrap();
+    let trimmed = Seq::new(400 - u64::try_from(kept).unwrap());
+    assert_eq!(following.next().await.unwrap(), Followed::Trimmed(trimmed));
+    let Followed::Entries(entries) = following.next().await.unwrap() else { panic!() };
+    assert_eq!(entries.len(), usize::try_from(kept).unwrap());
+    assert_eq!(entries[0].seq, trimmed.next());
+}
+
+/// H27: members that died without a word are collected by whoever joins next.
+#[tokio::test]
+async fn the_dead_who_hold_nothing_are_collected() {
+    let place = Place::new();
+    let (clock, options) = manual();
+    let store = place.open_with(options).await;
+    for life in 1..=50 {
+        joined(&store, &member(&format!("m{life}"), life)).await;
+    }
+    clock.advance(TTL);
+    joined(&store, &member("last", 99)).await;
+    let sql = "SELECT count(*) FROM tenure_members";
+    let rows: i64 = place.sql().query_row(sql, [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 1);
+    assert_eq!(place.lock_files().len(), 1);
+}
