@@ -13,11 +13,23 @@ struct Bench {
 }
 
 /// Every benchmark, in the order in which they run. To add one, add a line.
-const BENCHES: &[Bench] = &[Bench {
-    name: "core",
-    what: "is_current() against the bare clock read",
-    cargo: &["run", "--release", "-p", "tenure", "--example", "bench_is_current"],
-}];
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "core",
+        what: "is_current() against the bare clock read",
+        cargo: &["bench", "-q", "-p", "tenure", "--bench", "is_current"],
+    },
+    Bench {
+        name: "many",
+        what: "ten thousand elections of one member against one",
+        cargo: &["bench", "-q", "-p", "tenure", "--bench", "many"],
+    },
+    Bench {
+        name: "sqlite",
+        what: "hand-over between processes on SQLite, and an idle standby",
+        cargo: &["bench", "-q", "-p", "tenure", "--bench", "sqlite"],
+    },
+];
 
 /// Runs all of them, or the ones named.
 pub(crate) fn run(names: &[String]) -> Outcome {
