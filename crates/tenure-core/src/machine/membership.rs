@@ -108,13 +108,8 @@ impl Machine {
     /// come soon, even if nothing is held any more.
     pub(super) fn grant(&mut self, now: Mono, started: Mono, short: bool) {
         let before = self.trust_end();
-        let pause = if short || self.holds_anything() {
-            self.settings.heartbeat()
-        } else {
-            self.settings.idle_heartbeat()
-        };
+        self.beat_after(started, short);
         let Some(life) = self.membership.life_mut() else { return };
-        life.next_beat = started + pause;
         if life.granted.is_some_and(|granted| granted >= started) {
             return;
         }
@@ -124,6 +119,18 @@ impl Machine {
             let until = self.trusted_from(started);
             let margin_left = before.since(now);
             self.emit(Event::Trusted { election: None, until, margin_left });
+        }
+    }
+
+    /// Plans the beat after one that was sent at `started`.
+    fn beat_after(&mut self, started: Mono, short: bool) {
+        let pause = if short || self.holds_anything() {
+            self.settings.heartbeat()
+        } else {
+            self.settings.idle_heartbeat()
+        };
+        if let Some(life) = self.membership.life_mut() {
+            life.next_beat = started + pause;
         }
     }
 
@@ -249,7 +256,13 @@ impl Machine {
         match result {
             Ok(Reply::Heartbeat(Beat::Alive { attention, holds, seq, terms })) => {
                 self.membership.beat.succeeded();
-                self.grant(now, flight.started, flight.what.short);
+                if self.lacks_a_term(holds, flight.what.activity) {
+                    // One of ours is gone, and a look will say which: until
+                    // then nothing is trusted any longer than it was.
+                    self.beat_after(flight.started, flight.what.short);
+                } else {
+                    self.grant(now, flight.started, flight.what.short);
+                }
                 if !flight.what.short && self.holds_anything() {
                     // Something was won meanwhile, and this beat may have put
                     // the long ttl of an idle member over the short one.
@@ -299,6 +312,13 @@ impl Machine {
                 self.membership.beat_by(soon);
             }
         }
+    }
+
+    /// Whether the store has fewer terms under our name than we lead, although
+    /// nothing was won or given back while the beat was on its way.
+    fn lacks_a_term(&self, holds: Option<u32>, sent_at: u64) -> bool {
+        let led = u32::try_from(self.standings.held()).unwrap_or(u32::MAX);
+        sent_at == self.activity && holds.is_some_and(|holds| holds < led)
     }
 
     /// Compares what the store says of this member with what it knows itself:

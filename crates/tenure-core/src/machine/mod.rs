@@ -48,7 +48,8 @@ use self::standing::Standings;
 use crate::entropy::Entropy;
 use crate::{ElectionName, Failed, MemberId, Mono, Nonce, Profile, Reply, Request, Seq, Settings};
 
-/// One member's side of the protocol. See the [module](self) for how it works.
+/// One member's side of the protocol. The [crate's page](crate#the-machine) says
+/// what a driver owes it.
 ///
 /// ```
 /// use tenure_core::*;

@@ -212,9 +212,13 @@ impl Script {
     /// Runs to `millis` with a store that answers at once, or not at all.
     pub(super) fn play(&mut self, millis: u64, mut store: impl FnMut(Mono, &Request) -> Answer) {
         let end = Mono::from_millis(millis);
+        let (mut at, mut asked) = (self.now, 0);
         loop {
             while !self.sent.is_empty() {
                 let out = self.sent.remove(0);
+                asked = if at == self.now { asked + 1 } else { 1 };
+                at = self.now;
+                assert!(asked <= 1_000, "a hot loop at {at}: {:?}", out.request);
                 if let Some(result) = store(self.now, &out.request) {
                     self.reply(out.id, result);
                 }

@@ -174,6 +174,27 @@ fn superseded_means_lost_now() {
     }
 }
 
+/// H3: a heartbeat that says the member lives but counts fewer terms than it
+/// leads extends no trust, until a look has said which one is gone.
+#[test]
+fn trust_is_not_extended_while_a_term_is_missing() {
+    let mut script = Script::leading(SHARED, "nightly");
+    script.stand("weekly");
+    script.win(1);
+    script.events.clear();
+    let until = script.machine.trust_end();
+    script.run_to(3_500);
+    script.alive(1);
+    assert_eq!(script.events, vec![]);
+    assert_eq!(script.machine.trust_end(), until);
+    let me = script.me();
+    script.seen([held_by("nightly", me, 1, 9_000)]);
+    assert_eq!(script.lost(), [(name("weekly"), 1, LostReason::Superseded)]);
+    script.run_to(6_000);
+    script.first(is_beat).alive(1);
+    assert_eq!(script.machine.trust_end(), Some(Mono::from_millis(6_000 + TRUST)));
+}
+
 /// A look that left before the win was heard of may have been answered before
 /// it happened: it says nothing about the new term.
 #[test]
