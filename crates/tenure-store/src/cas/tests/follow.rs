@@ -13,6 +13,12 @@ async fn following(process: &Process) -> Box<dyn Following> {
     following
 }
 
+/// What comes within a minute.
+async fn heard(following: &mut dyn Following) -> crate::Result<Followed> {
+    let next = tokio::time::timeout(Duration::from_secs(60), following.next()).await;
+    next.expect("nothing was heard in a minute")
+}
+
 /// Whether nothing comes within a minute.
 async fn is_quiet(following: &mut dyn Following) -> bool {
     tokio::time::timeout(Duration::from_secs(60), following.next()).await.is_err()
@@ -25,14 +31,14 @@ async fn changes_are_hinted_and_heartbeats_are_not() {
     let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
     let mut hints = following(&b).await;
     a.win("e", 1);
-    assert_eq!(hints.next().await.unwrap(), election("e"));
+    assert_eq!(heard(&mut *hints).await.unwrap(), election("e"));
     a.beat(&[("e", 1)]);
     assert!(is_quiet(&mut *hints).await);
     a.amend(step_down("e", "drain"));
-    assert_eq!(hints.next().await.unwrap(), election("e"));
+    assert_eq!(heard(&mut *hints).await.unwrap(), election("e"));
     a.release("e", Some(1));
     let vacant = Hint::Vacant { election: named("e"), heir: None };
-    assert_eq!(hints.next().await.unwrap(), Followed::Hint(vacant));
+    assert_eq!(heard(&mut *hints).await.unwrap(), Followed::Hint(vacant));
     assert!(is_quiet(&mut *hints).await);
 }
 
@@ -46,7 +52,7 @@ async fn a_holder_that_stops_renewing_is_news() {
     assert!(is_quiet(&mut *hints).await);
     b.clock.advance(WIDE);
     let vacant = Hint::Vacant { election: named("e"), heir: None };
-    assert_eq!(hints.next().await.unwrap(), Followed::Hint(vacant));
+    assert_eq!(heard(&mut *hints).await.unwrap(), Followed::Hint(vacant));
 }
 
 /// H13, H15: an error ends nothing, and what happened meanwhile is one hint.
@@ -57,10 +63,10 @@ async fn a_look_that_failed_is_made_up_for_by_a_hint() {
     a.win("e", 1);
     let mut hints = following(&b).await;
     wire.load_meets("elections", Fault::Fail);
-    hints.next().await.unwrap_err();
-    assert_eq!(hints.next().await.unwrap(), Followed::Hint(Hint::Anything));
+    heard(&mut *hints).await.unwrap_err();
+    assert_eq!(heard(&mut *hints).await.unwrap(), Followed::Hint(Hint::Anything));
     a.release("e", Some(1));
-    assert!(matches!(hints.next().await.unwrap(), Followed::Hint(Hint::Vacant { .. })));
+    assert!(matches!(heard(&mut *hints).await.unwrap(), Followed::Hint(Hint::Vacant { .. })));
 }
 
 /// H13 for the very first look.
@@ -71,8 +77,8 @@ async fn a_first_look_that_fails_is_tried_again() {
     a.win("e", 1);
     wire.load_meets("elections", Fault::Fail);
     let mut hints = b.store.follow(&ns(), From::After(Seq::START)).await.unwrap();
-    hints.next().await.unwrap_err();
-    assert_eq!(hints.next().await.unwrap(), Followed::Hint(Hint::Anything));
+    heard(&mut *hints).await.unwrap_err();
+    assert_eq!(heard(&mut *hints).await.unwrap(), Followed::Hint(Hint::Anything));
 }
 
 /// Cancel-safe: a future dropped while it waits loses no time and no hint.

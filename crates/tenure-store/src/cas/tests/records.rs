@@ -46,6 +46,26 @@ fn stored(wire: &Wire, key: &str) -> serde_json::Value {
     }
 }
 
+/// What [`Register`] asks of versions is enough only if nothing is ever written
+/// twice: a version may be a hash of the content.
+#[test]
+fn no_content_comes_back() {
+    let wire = Wire::default();
+    let a = Process::joined(&wire, "a", 1);
+    a.win("e", 1);
+    let mut seen = vec![stored(&wire, "tenure/default/elections/e")];
+    for amend in [pause("e"), resume("e"), step_down("e", "x"), pause("e"), resume("e")] {
+        assert!(matches!(a.amend(amend), Amended::Done { .. }));
+        let now = stored(&wire, "tenure/default/elections/e");
+        assert!(!seen.contains(&now), "{now}");
+        seen.push(now);
+    }
+    a.release("e", Some(1));
+    let released = stored(&wire, "tenure/default/elections/e");
+    assert_eq!(released.get("step_down"), None, "it ends with its term (E5)");
+    assert!(seen.iter().all(|earlier| earlier["number"] == released["number"]));
+}
+
 /// A newer version of the same format may add fields; an older one that renews
 /// in between must not drop them.
 #[test]
