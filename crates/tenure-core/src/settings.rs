@@ -9,6 +9,10 @@
 //! trust = ttl × (1 − drift) − margin
 //! ```
 //!
+//! The holder's clock may run slow by the drift bound, and the clock that judges
+//! expiry fast by it. The formula takes off the one; the margin must cover the
+//! other, and so is never less than `ttl × drift`.
+//!
 //! One renewal may fail completely, and the next still has its full time to be
 //! answered before trust runs out. Settings that cannot give that are refused.
 
@@ -109,7 +113,8 @@ impl SettingsBuilder {
     }
 
     /// How long before the grant's end a holder stops trusting it. It is the
-    /// time the work has to stop in. Default: a tenth of the ttl.
+    /// time the work has to stop in, and at least `ttl × drift`. Default: a
+    /// tenth of the ttl.
     pub fn margin(mut self, margin: Duration) -> Self {
         self.margin = Some(margin);
         self
@@ -156,6 +161,9 @@ impl SettingsBuilder {
         let Some(trust) = ttl.checked_sub(drift).and_then(|t| t.checked_sub(margin)) else {
             return Err(BadSettings::NoTrust { ttl, drift, margin });
         };
+        if margin < drift {
+            return Err(BadSettings::ThinMargin { margin, drift });
+        }
         let needed = heartbeat * 2 + request_timeout;
         if needed > trust {
             return Err(BadSettings::NoSecondTry { heartbeat, request_timeout, needed, trust });
@@ -333,6 +341,13 @@ pub enum BadSettings {
         /// What the margin takes of it.
         margin: Duration,
     },
+    /// The margin does not cover a judge's clock that runs fast.
+    ThinMargin {
+        /// The margin.
+        margin: Duration,
+        /// What drift takes of the ttl, which it must cover.
+        drift: Duration,
+    },
     /// A failed renewal would leave no time for a second one.
     NoSecondTry {
         /// The heartbeat interval.
@@ -361,6 +376,12 @@ impl fmt::Display for BadSettings {
                 f,
                 "nothing is left to trust: ttl {ttl:?} − drift {drift:?} − margin {margin:?} is \
                  below zero; shorten the margin or lengthen the ttl"
+            ),
+            Self::ThinMargin { margin, drift } => write!(
+                f,
+                "margin {margin:?} is less than ttl × drift {drift:?}: a holder's clock that runs \
+                 slow and a store's that runs fast, both within the drift bound, would give two \
+                 leaders; lengthen the margin or lower the drift bound"
             ),
             Self::NoSecondTry { heartbeat, request_timeout, needed, trust } => write!(
                 f,

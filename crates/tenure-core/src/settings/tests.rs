@@ -68,6 +68,19 @@ fn the_margin_must_leave_room_for_a_second_try() {
     assert!(none.to_string().contains("nothing is left to trust"), "{none}");
 }
 
+/// Promise 2, F3: a slow holder trusts for `ttl − margin / (1 − drift)` of true
+/// time, a fast store keeps it for `ttl / (1 + drift)`.
+#[test]
+fn the_margin_must_cover_a_judge_whose_clock_runs_fast() {
+    // ttl × drift = 10 ms.
+    let bound = Duration::from_millis(10);
+    assert!(ten().margin(bound).build().is_ok());
+    assert!(ten().margin(bound + NANO).build().is_ok());
+    let said = ten().margin(bound - NANO).build().unwrap_err().to_string();
+    assert!(said.contains("would give two leaders"), "{said}");
+    assert!(ten().drift_ppm(0).margin(Duration::ZERO).build().is_ok());
+}
+
 #[test]
 fn the_heartbeat_must_leave_room_for_a_second_try() {
     // trust = 8.99 s, timeout 1 s: heartbeat at most 3.995 s.
