@@ -202,16 +202,23 @@ fn a_holder_that_is_gone_is_not_waited_out() {
 /// will be answered with the dead holder's name.
 #[test]
 fn a_holder_that_goes_while_a_bid_is_out_is_not_waited_out() {
-    let mut script = waiting(500, 0);
-    script.run_to(1_501);
-    script.feed(Input::Hint(Hint::Gone(Incarnation::from_u128(1))));
-    script.run_to(1_600);
-    script.held([held_by("nightly", member("other", 1), 1, 9_000)]);
-    script.run_to(1_600);
-    assert!(script.has_asked(is_claim));
+    for busy in [false, true] {
+        let mut script = waiting(500, 0);
+        script.run_to(1_501);
+        script.feed(Input::Hint(Hint::Gone(Incarnation::from_u128(1))));
+        if busy {
+            // A look goes out meanwhile, and comes back.
+            script.feed(Input::Hint(Hint::Anything));
+            script.seen([]);
+        }
+        script.run_to(1_600);
+        script.first(is_claim).held([held_by("nightly", member("other", 1), 1, 9_000)]);
+        script.run_to(1_700);
+        assert!(script.has_asked(is_claim), "with a look meanwhile: {busy}");
+    }
 }
 
-/// H13-like: a vacancy heard of while an older answer is on its way is not
+/// H13, B23: a vacancy heard of while an older answer is on its way is not
 /// forgotten when that answer comes.
 #[test]
 fn a_vacancy_is_not_forgotten_over_an_older_answer() {

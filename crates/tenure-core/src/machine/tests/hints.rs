@@ -138,6 +138,21 @@ fn a_reconnect_looks_at_everything() {
     assert!(script.has_asked(is_claim), "the vacancy that was missed is found");
 }
 
+/// H13: what is being bid for is looked at once the bid is answered, since the
+/// answer may be older than the hint.
+#[test]
+fn a_reconnect_during_a_bid_looks_after_its_answer() {
+    let mut script = Script::standing(SHARED, "nightly");
+    script.feed(Input::Hint(Hint::Anything));
+    script.seen([]);
+    script.run_for(100);
+    assert!(!script.has_asked(is_read), "not before the answer");
+    script.held([held_by("nightly", member("other", 7), 1, 9_000)]);
+    script.seen([ElectionView::vacant(name("nightly"))]);
+    script.run_for(0);
+    assert!(script.has_asked(is_claim));
+}
+
 /// H13: what was missed is noticed without any hint, by the journal position in
 /// the heartbeat.
 #[test]
