@@ -4,6 +4,7 @@ mod capabilities;
 pub mod cas;
 mod clock;
 mod error;
+mod faults;
 mod fence;
 mod memory;
 mod store;
@@ -14,6 +15,7 @@ pub use cas::{
 };
 pub use clock::{BootClock, Clock, ManualClock};
 pub use error::{Error, ErrorKind, Result};
+pub use faults::{Counts, Fault, FaultyStore, HintFault, Verb};
 pub use fence::{FenceError, FenceIn};
 pub use memory::{MemoryState, MemoryStore};
 pub use store::{Followed, Following, From, SharedStore, Store, perform, to_machine};
