@@ -212,7 +212,7 @@ impl Handle {
         let Some(seen) = seen else {
             let record = ElectionRecord::vacant(bid.election.clone(), TermNumber::NONE);
             let may = bid.priority.may_lead();
-            return Ok(if may { self.win(claiming, bid, record) } else { Step::Lose });
+            return if may { self.win(claiming, bid, record) } else { Ok(Step::Lose) };
         };
         let own = seen.record.is_held_by(&claim.member);
         match attempt(Some(seen), &claim.member, bid) {
@@ -225,7 +225,7 @@ impl Handle {
         match &seen.record.holder {
             Some(_) if own && may => {
                 record.vacate(ReleaseCause::Abandoned, None, self.clock.wall());
-                Ok(self.win(claiming, bid, record))
+                self.win(claiming, bid, record)
             }
             Some(_) if own => Ok(Step::Lose),
             Some(_) if !self.holder_left(seen).is_zero() => Ok(Step::Lose),
@@ -238,13 +238,13 @@ impl Handle {
                 let cause = self.fate(ns, &dead.member());
                 if own_turn && may {
                     record.vacate(cause, None, self.clock.wall());
-                    return Ok(self.win(claiming, bid, record));
+                    return self.win(claiming, bid, record);
                 }
                 record.vacate(cause, heir.clone(), self.clock.wall());
                 Ok(Step::Bury(record, heir.map(|(id, _)| id)))
             }
             None if !may || self.kept_for_another(claiming, seen).await? => Ok(Step::Lose),
-            None => Ok(self.win(claiming, bid, record)),
+            None => self.win(claiming, bid, record),
         }
     }
 
@@ -274,13 +274,18 @@ impl Handle {
     /// The next number after every one this handle ever saw, so that numbers
     /// do not go back even if somebody removed the record or put an older one
     /// in its place.
-    fn win(&self, claiming: &Claiming<'_>, bid: &Bid, mut record: ElectionRecord) -> Step {
+    fn win(&self, claiming: &Claiming<'_>, bid: &Bid, mut record: ElectionRecord) -> Result<Step> {
         let Claiming { ns, claim, profile, .. } = claiming;
-        let newest = self.memory().newest_number(&self.keys.election(ns, &bid.election));
-        let (number, at) = (record.number().max(newest).next(), self.clock.wall());
+        let key = self.keys.election(ns, &bid.election);
+        let last = record.number().max(self.memory().newest_number(&key));
+        let (number, at) = (last.next(), self.clock.wall());
+        if number == last {
+            let what = format!("the record {key} has used up the last number, {last}");
+            return Err(Error::new(ErrorKind::Foreign, what).remedy("use another election"));
+        }
         let (member, nonce, ttl) = (&claim.member, bid.nonce, claim.ttl);
         record.begin(&Win { number, member, nonce, ttl, profile, at });
-        Step::Win(record)
+        Ok(Step::Win(record))
     }
 
     /// Whether the vacancy is kept for another who still stands.

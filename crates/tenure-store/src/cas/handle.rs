@@ -91,7 +91,8 @@ impl Handle {
         mut record: R,
         renews: Option<Incarnation>,
     ) -> Result<Option<Seen<R>>> {
-        *record.revision() += 1;
+        let revision = record.revision();
+        *revision = revision.wrapping_add(1);
         let bytes = encode(key, &record)?;
         let expect = seen.map_or(Expect::Absent, |s| Expect::Version(s.version.clone()));
         let started = self.now();

@@ -51,6 +51,11 @@ impl Keys {
     }
 }
 
+/// Whether this key is that of something called `name`.
+pub(super) fn names(key: &str, name: &str) -> bool {
+    key.strip_suffix(&encoded(name)).is_some_and(|rest| rest.ends_with('/'))
+}
+
 fn plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
 }

@@ -201,7 +201,7 @@ fn is_term_of(record: &ElectionRecord, member: &MemberRef, term: &TermRef) -> bo
 /// A repeated join: as if it were the first.
 fn again(record: &MemberRecord, join: &Join) -> MemberRecord {
     let mut record = record.clone();
-    record.beat += 1;
+    record.beat = record.beat.wrapping_add(1);
     record.ttl_ns = join.ttl;
     record.profile = join.profile.clone();
     record

@@ -119,7 +119,7 @@ impl Handle {
                 return Ok(Life::Live(current));
             }
             if renews {
-                record.beat += 1;
+                record.beat = record.beat.wrapping_add(1);
             }
             let renewed = renews.then_some(who.incarnation);
             if let Some(written) = self.swap(&key, Some(&current), record, renewed).await? {
@@ -137,7 +137,7 @@ impl Handle {
         let Ok(Some(seen)) = self.load::<MemberRecord>(&key).await else { return };
         let who = seen.record.member();
         let raise = |record: &mut MemberRecord| {
-            record.attention += 1;
+            record.attention = record.attention.wrapping_add(1);
             true
         };
         let _ = self.edit_member(ns, &who, Need::Record, false, raise).await;

@@ -91,7 +91,9 @@
 //! - Candidates wait in the order in which they saw each other stand. The rank a
 //!   waiting candidate is told may be as old as [`CasOptions::listing_age`].
 //! - A damaged record, or one of a newer format, stops that election with
-//!   [`Foreign`](crate::ErrorKind::Foreign) until somebody repairs it.
+//!   [`Foreign`](crate::ErrorKind::Foreign) until somebody repairs it. It is left
+//!   out where everything is asked for, and a claim that names it among others
+//!   fails before anything is written.
 
 mod amend;
 mod claim;

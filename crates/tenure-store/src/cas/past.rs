@@ -93,11 +93,11 @@ impl ElectionRecord {
     /// A new term, under a number never used before; a reservation is used up.
     /// Whatever stood before must have been vacated.
     pub(super) fn begin(&mut self, win: &Win<'_>) {
-        debug_assert!(win.number.get() > self.number && self.holder.is_none());
+        debug_assert!(self.holder.is_none());
         let (member, incarnation) = (win.member.id.clone(), win.member.incarnation);
         let elected_at_ms = win.at.unix_millis();
         self.number = win.number.get();
-        self.beat += 1;
+        self.beat = self.beat.wrapping_add(1);
         self.won = Some(WonRecord { incarnation, nonce: win.nonce.get() });
         self.step_down = None;
         self.reserved = None;
@@ -119,7 +119,7 @@ impl ElectionRecord {
 
     /// A renewal, which is nothing but a new sign of life.
     pub(super) fn renew(&mut self, ttl: Duration) {
-        self.beat += 1;
+        self.beat = self.beat.wrapping_add(1);
         if let Some(holder) = &mut self.holder {
             holder.ttl_ns = ttl;
         }
@@ -136,7 +136,7 @@ impl ElectionRecord {
         if self.holder.take().is_none() {
             return;
         }
-        self.beat += 1;
+        self.beat = self.beat.wrapping_add(1);
         self.step_down = None;
         let number = self.number;
         if let Some(past) = self.history.iter_mut().rev().find(|past| past.number == number) {

@@ -89,13 +89,16 @@ impl Handle {
         names.into_iter().map(|name| (name, None)).collect()
     }
 
-    /// Every election of the namespace that has a record.
+    /// Every election of the namespace that has a record. One that cannot be
+    /// read is left out, so that it is in nobody else's way; asked for by name,
+    /// it is an error.
     pub(super) async fn load_elections(&self, ns: &Namespace) -> Result<Vec<Seen<ElectionRecord>>> {
         let mut keys = self.register.list(&self.keys.elections(ns)).await?;
         keys.retain(|key| self.keys.election_of(ns, key).is_some());
         keys.sort();
         let loads = self.all(keys.iter().map(|key| self.load(key)).collect()).await;
-        loads.into_iter().filter_map(Result::transpose).collect()
+        let readable = loads.into_iter().filter(|loaded| !is_foreign(loaded));
+        readable.filter_map(Result::transpose).collect()
     }
 
     /// One election as it stands; as vacant with number 0 if nobody ever won it.
@@ -161,6 +164,10 @@ impl Handle {
         let what = format!("{count} {what} were sent in one request: the limit is {limit}");
         Err(Error::new(ErrorKind::Invalid, what).remedy("split the request"))
     }
+}
+
+fn is_foreign<T>(loaded: &Result<T>) -> bool {
+    loaded.as_ref().is_err_and(|error| error.kind() == ErrorKind::Foreign)
 }
 
 /// The newest entries of each election's short history, oldest first, one

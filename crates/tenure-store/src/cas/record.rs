@@ -16,6 +16,7 @@ use tenure_core::{
 };
 
 use super::format::{nanos, note, profile, text, text_option};
+use super::keys::names;
 use super::past::Past;
 use super::seen::{Memory, Table};
 use crate::{Error, ErrorKind, Result};
@@ -35,6 +36,9 @@ pub(super) trait Record: Clone + Serialize + DeserializeOwned + Send + Sync {
     /// The sign of life in it: changed by every renewal, and by nothing that
     /// anybody but the holder does on top of it.
     fn stamp(&self) -> Stamp;
+
+    /// The name it goes by, which its key must end with.
+    fn name(&self) -> &str;
 
     /// Counts the writes, so that no content ever comes back.
     fn revision(&mut self) -> &mut u64;
@@ -173,6 +177,10 @@ impl Record for ElectionRecord {
         (u128::from(self.number), self.beat)
     }
 
+    fn name(&self) -> &str {
+        self.election.as_str()
+    }
+
     fn revision(&mut self) -> &mut u64 {
         &mut self.revision
     }
@@ -193,6 +201,10 @@ impl Record for ElectionRecord {
 impl Record for MemberRecord {
     fn stamp(&self) -> Stamp {
         (self.incarnation.as_u128(), self.beat)
+    }
+
+    fn name(&self) -> &str {
+        self.member.as_str()
     }
 
     fn revision(&mut self) -> &mut u64 {
@@ -256,8 +268,13 @@ pub(super) fn decode<R: Record>(key: &str, bytes: &[u8]) -> Result<R> {
             format!("the record {key} is of format {found}, and this version reads up to {FORMAT}");
         return Err(Error::new(ErrorKind::Foreign, what).remedy("upgrade this program"));
     }
-    serde_json::from_slice(bytes)
-        .map_err(|error| foreign(format!("the record {key} is damaged")).caused_by(error))
+    let record: R = serde_json::from_slice(bytes)
+        .map_err(|error| foreign(format!("the record {key} is damaged")).caused_by(error))?;
+    if !names(key, record.name()) {
+        let name = record.name();
+        return Err(foreign(format!("the record {key} was copied here: it is of {name:?}")));
+    }
+    Ok(record)
 }
 
 impl ElectionRecord {

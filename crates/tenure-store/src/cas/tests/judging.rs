@@ -175,15 +175,16 @@ fn a_heartbeat_for_an_older_term_of_the_same_life_is_lost() {
 #[test]
 fn numbers_do_not_go_back_when_the_record_is_removed() {
     let wire = Wire::default();
-    let a = Process::joined(&wire, "a", 1);
+    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
     a.win("e", 1);
     a.release("e", Some(1));
     assert_eq!(a.win("e", 2), 2);
+    b.lose("e", 1);
     let key = "tenure/default/elections/e";
     let Loaded::Found { version, .. } = ready(wire.load(key, None)).unwrap() else {
         panic!("no record");
     };
     ready(wire.remove(key, &version)).unwrap();
     assert_eq!(a.beat_term("e", 2), TermOutcome::Lost);
-    assert_eq!(a.win("e", 3), 3);
+    assert_eq!(b.win("e", 1), 3, "it saw the second, though it never won");
 }

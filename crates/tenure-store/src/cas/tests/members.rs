@@ -183,6 +183,20 @@ fn a_bid_that_is_lost_again_writes_nothing() {
     assert_eq!(wire.inner.writes(), writes, "paused");
 }
 
+/// A member that waits beats slowly and states a ttl to match; a bid that it
+/// loses at the last moment must not shorten that.
+#[test]
+fn a_bid_that_is_lost_does_not_shorten_the_life_of_its_member() {
+    let wire = Wire::default();
+    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let idle = Heartbeat { member: a.me.clone(), ttl: TTL * 4, held: vec![] };
+    ready(a.store.heartbeat(&ns(), &idle)).unwrap();
+    wire.swap_meets("elections", Fault::First(Box::new(move || assert_eq!(b.win("e", 1), 1))));
+    a.lose("e", 1);
+    a.clock.advance(TTL * 3);
+    assert!(matches!(a.beat(&[]), Beat::Alive { .. }));
+}
+
 /// C5.
 #[test]
 fn namespaces_do_not_see_each_other() {

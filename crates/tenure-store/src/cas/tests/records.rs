@@ -18,13 +18,13 @@ fn same(bytes: &[u8], golden: &str) {
 /// A format that older and newer versions share is not changed by accident.
 #[test]
 fn records_of_format_one_are_read_and_written_as_they_always_were() {
-    let election: ElectionRecord = decode("e", ELECTION.as_bytes()).unwrap();
+    let election: ElectionRecord = decode("x/nightly-report", ELECTION.as_bytes()).unwrap();
     assert_eq!(election.number().get(), 7);
     assert_eq!(election.holder.as_ref().unwrap().ttl_ns, TTL);
     assert_eq!(election.step_down().unwrap().to.unwrap().as_str(), "web-2");
     assert_eq!(election.entries().len(), 3);
     same(&encode("e", &election).unwrap(), ELECTION);
-    let member: MemberRecord = decode("m", MEMBER.as_bytes()).unwrap();
+    let member: MemberRecord = decode("x/web-1", MEMBER.as_bytes()).unwrap();
     assert_eq!(member.profile.metadata(), [0xff, 0x00]);
     assert!(member.condemned);
     same(&encode("m", &member).unwrap(), MEMBER);
@@ -89,8 +89,9 @@ fn a_record_of_a_newer_format_or_a_damaged_one_is_foreign_and_left_alone() {
     let key = "tenure/default/elections/e";
     let newer = ELECTION.replacen("\"tenure\": 1", "\"tenure\": 2", 1);
     let huge = vec![b' '; MAX_RECORD + 1];
-    let cases: [(&[u8], &str); 5] = [
+    let cases: [(&[u8], &str); 6] = [
         (newer.as_bytes(), "upgrade this program"),
+        (ELECTION.as_bytes(), "was copied here"),
         (b"", "damaged"),
         (b"{\"tenure\":1}", "damaged"),
         (b"\xff\xfe<html>", "not of Tenure"),
@@ -107,7 +108,29 @@ fn a_record_of_a_newer_format_or_a_damaged_one_is_foreign_and_left_alone() {
         assert!(!error.may_have_applied());
         assert_eq!(wire.inner.writes(), writes);
         assert_eq!(a.win("f", 1), 1, "the others go on");
+        let all = ready(a.store.read(&ns(), &Query::everything())).unwrap();
+        assert_eq!(all.elections.len(), 1, "they are shown");
+        assert_eq!(all.members[0].holds, 1);
     }
+}
+
+/// Numbers as large as they get, from whoever wrote them: an error, no panic,
+/// and no number twice.
+#[test]
+fn an_election_that_used_up_its_numbers_says_so() {
+    let wire = Wire::default();
+    let a = Process::joined(&wire, "a", 1);
+    a.win("e", 1);
+    a.release("e", Some(1));
+    let key = "tenure/default/elections/e";
+    let mut record = stored(&wire, key);
+    for counter in ["number", "beat", "revision"] {
+        record[counter] = serde_json::json!(u64::MAX);
+    }
+    put(&wire, key, record.to_string().as_bytes());
+    let error = a.try_bid("e", 2, 100).unwrap_err();
+    assert!(error.to_string().contains("last number"), "{error}");
+    assert!(matches!(a.amend(pause("e")), Amended::Done { .. }));
 }
 
 /// A damaged member's record is in nobody's way.
@@ -136,7 +159,7 @@ fn no_bytes_make_reading_panic() {
         state ^= state << 17;
         state
     };
-    for round in 0..20_000 {
+    for round in 0..5_000 {
         let mut bytes = if round % 2 == 0 { ELECTION } else { MEMBER }.as_bytes().to_vec();
         for _ in 0..=random() % 8 {
             let at = usize::try_from(random()).unwrap() % bytes.len();
@@ -150,11 +173,13 @@ fn no_bytes_make_reading_panic() {
                 }
             }
         }
-        if let Ok(record) = decode::<ElectionRecord>("e", &bytes) {
+        if let Ok(mut record) = decode::<ElectionRecord>("x/nightly-report", &bytes) {
             let _ = (record.entries(), record.step_down(), record.term());
+            record.renew(TTL);
+            record.vacate(ReleaseCause::Resigned, None, Timestamp::default());
             encode("e", &record).unwrap();
         }
-        let _ = decode::<MemberRecord>("m", &bytes);
+        let _ = decode::<MemberRecord>("x/web-1", &bytes);
     }
 }
 
