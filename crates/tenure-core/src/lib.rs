@@ -15,6 +15,9 @@ mod time;
 mod view;
 
 pub use journal::{EndCause, Entry, Happening, Hint, ReleaseCause, Seq};
+#[cfg(feature = "mutations")]
+#[doc(hidden)]
+pub use machine::Mutation;
 pub use machine::{
     Event, Input, LostReason, Machine, Outgoing, Output, RequestId, StopReason, StoreTraits,
 };

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::standing::{Candidacy, Stage};
-use super::{Event, Flight, Machine, Slot};
+use super::{Event, Flight, Machine, Rule, Slot};
 use crate::{
     Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Failed, MAX_TTL, Mono, Nonce,
     Priority, Reply, Request,
@@ -128,7 +128,10 @@ impl Machine {
                 // It may have won, and written the short ttl with it.
                 self.membership.beat_by(flight.started + self.settings.heartbeat());
                 for (election, nonce) in flight.what {
-                    if self.still_bids(&election, nonce) {
+                    if self.mutated(Rule::ForgetBids) {
+                        self.standings.change(&election, |c| c.open_nonce = None);
+                        self.standings.bid_at(&election, now + self.settings.ttl());
+                    } else if self.still_bids(&election, nonce) {
                         // Bids again, with the same nonce (rule E2); the
                         // back-off of the slot paces it.
                         self.standings.bid_at(&election, now);
@@ -184,6 +187,7 @@ impl Machine {
         }
         let may_lead = self.standings.get(election).is_some_and(|c| c.priority.may_lead());
         let wait = if may_lead { self.wait_for(&view, answered) } else { self.settings.ttl() };
+        let wait = if self.mutated(Rule::BidAtOnce) { Duration::ZERO } else { wait };
         // Whatever a store says, nobody sleeps for ever on it (H16).
         let bid_at = now + wait.min(MAX_TTL);
         let bid_at = bid_at.max(self.earliest_bid(now, election));

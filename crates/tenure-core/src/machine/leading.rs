@@ -2,12 +2,13 @@
 
 use super::debts::Debt;
 use super::standing::{Reign, Stage};
-use super::{Event, LostReason, Machine, StopReason};
+use super::{Event, LostReason, Machine, Rule, StopReason};
 use crate::{ElectionName, MemberId, Mono, ReleaseCause, StepDown, Term, TermNumber};
 
 impl Machine {
     /// The store gave us a term by a bid sent at `started`.
     pub(super) fn won(&mut self, now: Mono, started: Mono, term: Term, standing: bool) {
+        let started = if self.mutated(Rule::TrustFromReply) { now } else { started };
         let until = self.trusted_from(started);
         let election = term.election.clone();
         // The win counted as a heartbeat with the short ttl, whatever becomes
@@ -17,7 +18,7 @@ impl Machine {
             // Withdrawn meanwhile.
             return self.owe_unknown(&election, term.number);
         }
-        if now >= until {
+        if now >= until && !self.mutated(Rule::LateWins) {
             // B5: the answer came after the grant was over. Nobody was told
             // that we lead; give it back and stand again.
             self.owe_unknown(&election, term.number);
@@ -117,6 +118,7 @@ impl Machine {
         let reign = self.standings.get(election).and_then(|c| c.stage.reign());
         let Some(Reign { number, .. }) = reign else { return };
         self.lose(now, election, reason);
+        let not_before = if self.mutated(Rule::NoMargin) { Mono::ZERO } else { not_before };
         let successor = to.map(|id| (id, self.settings.handover_grace()));
         self.owe(election, Debt { number: Some(number), cause, successor, not_before });
     }
@@ -126,7 +128,8 @@ impl Machine {
     pub(super) fn lose(&mut self, now: Mono, election: &ElectionName, reason: LostReason) {
         let reign = self.standings.get(election).and_then(|c| c.stage.reign());
         let Some(Reign { number, .. }) = reign else { return };
-        if self.stopping_for(election).0 == ReleaseCause::SteppedDown {
+        let asked = self.stopping_for(election).0 == ReleaseCause::SteppedDown;
+        if asked && !self.mutated(Rule::NoCooldown) {
             self.cooldowns.insert(election.clone(), now + self.settings.cooldown());
         }
         self.standings.remove(election);
@@ -149,6 +152,9 @@ impl Machine {
         let number = reign.number;
         let stage = Stage::Stopping { reign, reason: reason.clone(), drain_until };
         self.standings.change(election, |c| c.stage = stage);
+        if self.mutated(Rule::ReleaseFirst) {
+            self.owe_unknown(election, number);
+        }
         let election = election.clone();
         self.emit(Event::Stopping { election, number, reason, drain_until });
     }

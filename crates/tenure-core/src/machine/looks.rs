@@ -5,8 +5,8 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::standing::Stage;
-use super::{Flight, Machine, Slot};
+use super::standing::{Candidacy, Stage};
+use super::{Flight, Machine, Rule, Slot};
 use crate::{
     ElectionName, ElectionView, Failed, Hint, Incarnation, Mono, Query, Reply, Request, Snapshot,
     TermNumber, Which,
@@ -90,6 +90,9 @@ impl Machine {
     /// go first (F4).
     fn on_vacant(&mut self, now: Mono, election: ElectionName, heir: Option<&crate::MemberId>) {
         let Some(candidacy) = self.standings.get(&election) else { return };
+        if candidacy.stage.reign().is_some() && self.mutated(Rule::TrustHints) {
+            return self.superseded(now, &election);
+        }
         if candidacy.stage.reign().is_some() || !candidacy.priority.may_lead() {
             return self.look_at(election);
         }
@@ -178,7 +181,7 @@ impl Machine {
         if gone.contains(&me) {
             self.membership.beat_by(now);
         }
-        let waits = |(election, c): (&ElectionName, &super::standing::Candidacy)| {
+        let waits = |(election, c): (&ElectionName, &Candidacy)| {
             let waits = c.holder.is_some_and(|holder| gone.contains(&holder));
             waits.then(|| (election.clone(), c.ahead))
         };
@@ -218,7 +221,8 @@ impl Machine {
         let election = view.election.clone();
         let candidacy = self.standings.get(&election);
         // A bid that was answered since the look was sent knows better.
-        let Some(candidacy) = candidacy.filter(|c| activity >= c.heard) else { return };
+        let known = |c: &&Candidacy| activity >= c.heard || self.mutated(Rule::OldLooks);
+        let Some(candidacy) = candidacy.filter(known) else { return };
         match &candidacy.stage {
             Stage::Bidding => {}
             Stage::Waiting { bid_at } if *bid_at == Mono::MAX => {}
@@ -270,6 +274,7 @@ impl Machine {
             match candidacy.map(|c| c.open_nonce.is_some()) {
                 // A bid whose answer was lost: repeating it finds out.
                 Some(true) => self.hasten(now, &election, now),
+                _ if self.mutated(Rule::KeepOrphans) => {}
                 _ => self.owe_unknown(&election, number),
             }
         }

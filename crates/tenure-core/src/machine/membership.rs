@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::{Event, Flight, Machine, Slot};
+use super::{Event, Flight, Machine, Rule, Slot};
 use crate::{
     Beat, Failed, Heartbeat, Join, Joined, LostReason, MemberRef, Mono, Reply, Request,
     TermOutcome, TermRef,
@@ -99,6 +99,9 @@ impl Machine {
 
     /// Until when a grant asked for at `started` may be trusted (rule T1).
     pub(super) fn trusted_from(&self, started: Mono) -> Mono {
+        if self.mutated(Rule::TrustIgnoresDrift) {
+            return started + (self.settings.ttl() - self.settings.margin());
+        }
         started + self.settings.trust()
     }
 
@@ -107,6 +110,7 @@ impl Machine {
     /// that the request wrote the short ttl of a holder: the next beat must
     /// come soon, even if nothing is held any more.
     pub(super) fn grant(&mut self, now: Mono, started: Mono, short: bool) {
+        let started = if self.mutated(Rule::TrustFromReply) { now } else { started };
         let before = self.trust_end();
         self.beat_after(started, short);
         let Some(life) = self.membership.life_mut() else { return };
@@ -158,7 +162,8 @@ impl Machine {
 
     /// Whether it is time to leave: asked to, and nothing is led any more.
     pub(super) fn may_leave(&self) -> bool {
-        self.shutdown.is_some() && self.standings.held() == 0 && !self.debts.must_wait()
+        let must_wait = self.debts.must_wait() && !self.mutated(Rule::LeaveEarly);
+        self.shutdown.is_some() && self.standings.held() == 0 && !must_wait
     }
 
     fn wants_to_join(&self) -> bool {
@@ -277,7 +282,9 @@ impl Machine {
                     self.looks.at_waiting();
                 }
             }
-            Ok(Reply::Heartbeat(Beat::Ended { superseded })) => self.life_over(now, superseded),
+            Ok(Reply::Heartbeat(Beat::Ended { superseded })) if !self.goes_on() => {
+                self.life_over(now, superseded);
+            }
             _ => {
                 // Retried within what is left of trust, so that a short outage
                 // costs nothing (rule F1).
@@ -333,6 +340,11 @@ impl Machine {
             self.looks.at_own_terms();
             self.looks.at_waiting();
         }
+    }
+
+    /// The breakage [`Rule::EndedGoesOn`].
+    fn goes_on(&self) -> bool {
+        self.mutated(Rule::EndedGoesOn) && self.standings.held() > 0
     }
 
     /// This life is over: everything held is lost, everything owed is moot, and

@@ -28,6 +28,7 @@ mod io;
 mod leading;
 mod looks;
 mod membership;
+mod mutation;
 mod slot;
 mod standing;
 
@@ -38,11 +39,15 @@ use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
 
 pub use io::{Event, Input, LostReason, Outgoing, Output, RequestId, StopReason, StoreTraits};
+#[cfg(feature = "mutations")]
+#[doc(hidden)]
+pub use mutation::Mutation;
 
 use self::bids::Bidding;
 use self::debts::Debts;
 use self::looks::Looks;
 use self::membership::Membership;
+use self::mutation::Mutation as Rule;
 use self::slot::{Flight, Slot};
 use self::standing::Standings;
 use crate::entropy::Entropy;
@@ -89,6 +94,8 @@ pub struct Machine {
     cooldowns: BTreeMap<ElectionName, Mono>,
     /// Set once the machine shuts down: when it gives up waiting.
     shutdown: Option<Mono>,
+    #[cfg(feature = "mutations")]
+    mutation: Option<mutation::Mutation>,
 }
 
 impl Machine {
@@ -121,6 +128,8 @@ impl Machine {
             activity: 0,
             cooldowns: BTreeMap::new(),
             shutdown: None,
+            #[cfg(feature = "mutations")]
+            mutation: None,
         }
     }
 
@@ -130,7 +139,9 @@ impl Machine {
         if self.membership.is_gone() {
             return;
         }
-        self.expire(now);
+        if !self.mutated(Rule::ExpireLast) {
+            self.expire(now);
+        }
         match input {
             Input::Wake => {}
             Input::Join => self.membership.want(),
@@ -141,6 +152,9 @@ impl Machine {
             Input::Reply { id, result } => self.on_reply(now, id, *result),
             Input::Hint(hint) => self.on_hint(now, hint),
             Input::Shutdown => self.begin_shutdown(now),
+        }
+        if self.mutated(Rule::ExpireLast) {
+            self.expire(now);
         }
         self.step(now);
     }
@@ -192,6 +206,8 @@ impl Machine {
     }
 
     fn on_reply(&mut self, now: Mono, id: RequestId, result: Result<Reply, Failed>) {
+        let stale = self.mutated(Rule::StaleReplies) && matches!(result, Ok(Reply::Heartbeat(_)));
+        let id = self.membership.beat.in_flight().filter(|_| stale).unwrap_or(id);
         if let Some(flight) = self.membership.join.take(id) {
             self.on_join(now, flight, result);
         } else if let Some(flight) = self.membership.beat.take(id) {
@@ -258,6 +274,7 @@ impl Machine {
     fn back_off<T>(&mut self, now: Mono, which: fn(&mut Self) -> &mut Slot<T>, most: Duration) {
         let settings = self.settings.clone();
         let mut entropy = self.entropy.clone();
+        let most = if self.mutated(Rule::NoBackOff) { Duration::ZERO } else { most };
         which(self).failed(now, &settings, &mut entropy, most);
         self.entropy = entropy;
     }

@@ -41,6 +41,11 @@ impl<T> Slot<T> {
         self.flight.is_some()
     }
 
+    /// The number of the request in flight.
+    pub(super) fn in_flight(&self) -> Option<RequestId> {
+        self.flight.as_ref().map(|flight| flight.id)
+    }
+
     pub(super) fn begin(&mut self, flight: Flight<T>) {
         debug_assert!(self.flight.is_none(), "one request of a kind at a time");
         self.flight = Some(flight);
