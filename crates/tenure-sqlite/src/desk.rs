@@ -6,10 +6,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tenure_core::Namespace;
-use tenure_store::{Error, ErrorKind, Result};
+use tenure_store::{BootClock, Error, ErrorKind, Result};
 use tokio::sync::oneshot;
 
 use crate::error::{Fault, Outcome};
@@ -35,6 +36,20 @@ impl Durability {
             Self::Crash => "NORMAL",
         }
     }
+}
+
+/// How long to wait before the next try for a lock, by the number of tries and
+/// the time waited so far. Spread out, so that those who wait do not march in
+/// step.
+fn pause(tries: u32, waited: Duration) -> Duration {
+    let around = match (tries, waited.as_millis()) {
+        (..=5, _) => 1_000,
+        (_, ..500) => 15_000,
+        (_, ..1_000) => 8_000,
+        _ => 2_000,
+    };
+    let spread = BootClock::read().as_nanos() / 64 % around;
+    Duration::from_micros(around / 2 + spread)
 }
 
 type Job = Box<dyn FnOnce(&mut Desk) + Send>;
@@ -106,6 +121,12 @@ impl Desk {
         Arc::clone(&self.shared)
     }
 
+    /// Turns off SQLite's own waiting for locks: see [`begin`](Self::begin).
+    pub(crate) fn wait_no_more(&self) -> Result<()> {
+        let off = self.db.busy_timeout(Duration::ZERO);
+        off.map_err(|error| Fault::from(error).told("setting up", &self.shared.path))
+    }
+
     /// Runs one atomic step that may write.
     pub(crate) fn write<T>(
         &mut self,
@@ -118,7 +139,7 @@ impl Desk {
         let told = |fault: Fault| fault.told(doing, &shared.path);
         self.tidy();
         self.set(durability).map_err(told)?;
-        self.db.execute_batch("BEGIN IMMEDIATE").map_err(|e| told(e.into()))?;
+        self.begin().map_err(told)?;
         let done = self.step(ns, step);
         let (answer, wrote, over) = done.map_err(|fault| {
             self.tidy();
@@ -135,6 +156,26 @@ impl Desk {
         }
         shared.settle(wrote, &over);
         Ok(answer)
+    }
+
+    /// Takes the write lock, waiting for others as long as the options say.
+    ///
+    /// SQLite's own way of waiting grows more patient the longer it waits, so
+    /// that of a hundred who want the lock the newest gets it and the oldest
+    /// starves. Here it is the other way round: a wait that has become long
+    /// looks more often.
+    fn begin(&self) -> Outcome<()> {
+        let began = BootClock::read();
+        let mut tries = 0;
+        loop {
+            let Err(error) = self.db.execute_batch("BEGIN IMMEDIATE") else { return Ok(()) };
+            let (fault, waited) = (Fault::from(error), BootClock::read().since(began));
+            if !fault.is_busy() || waited >= self.shared.options.busy_timeout {
+                return Err(fault);
+            }
+            tries += 1;
+            std::thread::sleep(pause(tries, waited));
+        }
     }
 
     /// The step itself, with the clock read after the lock is held: a verb that

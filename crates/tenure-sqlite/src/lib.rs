@@ -1,5 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "tenure-sqlite needs Linux: its clock, its locks and its wake-ups are the kernel's. \
+     Turn the feature off, or use a store with a server."
+);
+
 mod boot;
 mod desk;
 mod error;

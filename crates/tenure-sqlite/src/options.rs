@@ -43,7 +43,7 @@ impl SqliteOptions {
         Self {
             drift_ppm: 1_000,
             journal_keep: 10_000,
-            busy_timeout: Duration::from_secs(5),
+            busy_timeout: Duration::from_secs(10),
             poll: Duration::from_millis(500),
             native_watch: true,
             share_file: false,
@@ -66,7 +66,8 @@ impl SqliteOptions {
         self
     }
 
-    /// How long to wait for others who are writing. Default: 5 s.
+    /// How long to wait for others who are writing. Default: 10 s. A caller
+    /// with less patience gives up on its own.
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self

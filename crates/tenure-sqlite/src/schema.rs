@@ -81,8 +81,12 @@ fn try_connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
     if db.is_readonly(MAIN_DB)? {
         return Err(read_only(path).into());
     }
-    // A file that is not ours is left exactly as it was.
-    let found = recognise(&db, path, options)?;
+    // A file that is not ours is left exactly as it was. It is looked at in one
+    // transaction: between two looks somebody else may make the tables.
+    db.execute_batch("BEGIN")?;
+    let found = recognise(&db, path, options);
+    undo(&db);
+    let found = found?;
     let mode: String = db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
     if mode != "wal" {
         return Err(no_log(path, &mode).into());
@@ -106,11 +110,17 @@ fn make_tables(db: &Connection, path: &Path, options: &SqliteOptions) -> Outcome
         }
         Ok(db.execute_batch("COMMIT")?)
     });
-    if made.is_err() && !db.is_autocommit() {
-        // The error that counts is the first one.
-        drop(db.execute_batch("ROLLBACK"));
+    if made.is_err() {
+        undo(db);
     }
     made
+}
+
+/// Ends a transaction without a trace. The error that counts is the one before.
+fn undo(db: &Connection) {
+    if !db.is_autocommit() {
+        drop(db.execute_batch("ROLLBACK"));
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -104,6 +104,8 @@ impl SqliteStore {
         let shared = Arc::new(shared);
         let mut writer = Desk::new(writer, Arc::clone(&shared));
         writer.take_stock()?;
+        // From here on the desk does its own waiting for the write lock.
+        writer.wait_no_more()?;
         Ok(Self {
             inner: Arc::new(Inner {
                 watcher: Watcher::start(Arc::clone(&shared))?,
@@ -118,6 +120,12 @@ impl SqliteStore {
     #[must_use]
     pub fn shared(self) -> SharedStore {
         Arc::new(self)
+    }
+
+    /// The file, with all links resolved.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.inner.shared.path
     }
 
     /// The kernel lock that proves the life of a member that joined through this

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::*;
 use rusqlite::{Connection, TransactionBehavior};
-use tenure_core::{Namespace, Term, TermNumber, TermRef};
+use tenure_core::{Beat, Namespace, Term, TermNumber, TermRef};
 use tenure_sqlite::{FenceError, SqliteOptions, SqliteStore, fence};
 use tenure_store::{ErrorKind, Store};
 
@@ -158,4 +158,29 @@ async fn the_fence_works_from_an_attached_database() {
     won(store.claim(&ns(), &claim(&member("a", 1), "e", 2)).await.unwrap());
     let tx = db.transaction().unwrap();
     fence(&tx, &ns(), &reference(&term)).unwrap_err();
+}
+
+/// M1, M2: the clock is read after the lock is held. A heartbeat that had to
+/// wait for somebody's transaction past its own ttl does not act on the time at
+/// which it was sent.
+#[tokio::test]
+async fn a_heartbeat_that_waited_past_its_ttl_is_answered_ended() {
+    let place = Place::new();
+    let (clock, options) = manual();
+    let store = place.open_with(options).await;
+    let a = member("a", 1);
+    joined(&store, &a).await;
+    won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
+
+    let other = place.sql();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let beating = {
+        let (store, beat) = (store.clone(), beat(&a));
+        tokio::spawn(async move { store.heartbeat(&ns(), &beat).await.unwrap() })
+    };
+    // Long enough for it to be waiting; the answer is the same if it is not.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    clock.advance(TTL);
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(beating.await.unwrap(), Beat::Ended { superseded: false });
 }
