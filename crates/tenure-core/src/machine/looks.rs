@@ -26,6 +26,8 @@ pub(super) struct Looks {
     waiting: bool,
     /// Whether to look at everything the store has under our name.
     own_terms: bool,
+    /// Whether the last look was at that.
+    was_own: bool,
     /// Lives that seem to be over.
     pub(super) gone: BTreeSet<Incarnation>,
     /// When a hint last caused a bid at once.
@@ -144,8 +146,12 @@ impl Machine {
         if !self.bidding.slot.is_in_flight() {
             self.hear_of_the_gone(now, me.incarnation);
         }
-        let own_terms = core::mem::take(&mut self.looks.own_terms);
-        let names = if own_terms { Vec::new() } else { self.names_to_look_at() };
+        // In turns: a storm of hints about everything must not keep a candidate
+        // from ever looking at what it waits for.
+        let own_first = self.looks.own_terms && !self.looks.was_own;
+        let names = if own_first { Vec::new() } else { self.names_to_look_at() };
+        let own_terms = names.is_empty() && core::mem::take(&mut self.looks.own_terms);
+        self.looks.was_own = own_terms;
         let which = match own_terms {
             true => Which::HeldBy(me.incarnation),
             false if names.is_empty() => return,
