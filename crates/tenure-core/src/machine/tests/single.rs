@@ -1,6 +1,5 @@
 //! Stores that renew each term on its own: trust is each term's own too.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::script::*;
@@ -149,26 +148,22 @@ fn the_end_of_the_member_ends_all_terms() {
     assert_eq!(script.lost().len(), 2);
 }
 
-/// A win is trusted on its own, whatever the heartbeat of the member says.
+/// T1: a win is trusted from before its own claim was sent, whatever the
+/// heartbeat of the member says meanwhile.
 #[test]
 fn a_win_is_trusted_from_its_own_claim() {
     let mut script = leading_two();
+    script.run_to(3_400);
     script.stand("hourly");
     script.run_to(3_500);
-    let beat = script.take(is_beat).id;
-    let (attention, seq) = (0, Seq::START);
-    let alive = Beat::Alive { attention, holds: None, seq, terms: vec![] };
-    script.reply(beat, Ok(Reply::Heartbeat(alive)));
-    script.sent.clear();
-    script.run_for(100);
-    let started = script.now;
-    let id = script.take(is_claim);
-    let Request::Claim(claim) = &id.request else { unreachable!() };
-    let won = all_won(claim, 1);
-    script.reply(id.id, Ok(won));
+    renew(&mut script, &[("nightly", 1, RENEWED), ("weekly", 1, RENEWED)]);
+    script.run_to(5_000);
+    script.first(is_claim).win(1);
     let Some(Event::Elected { trusted_until, .. }) = script.events.last() else {
         panic!("{:?}", script.events)
     };
-    assert!(*trusted_until <= started + script.machine.settings().trust());
-    assert_eq!(script.machine.trust_end(), None);
+    assert_eq!(*trusted_until, Mono::from_millis(3_400 + TRUST));
+    script.jump_to(3_400 + TRUST);
+    script.feed(Input::Wake);
+    assert_eq!(script.lost(), [(name("hourly"), 1, LostReason::TrustEnded)]);
 }
