@@ -1,9 +1,10 @@
 //! From a URL to a store. The only module that names the backends.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tenure_core::Settings;
+use tenure_core::{Incarnation, Settings};
 use tenure_store::{MemoryStore, SharedStore};
 
 use crate::time::Time;
@@ -22,6 +23,56 @@ pub(crate) enum Target {
     },
     /// One that the application brought along.
     Given(SharedStore),
+}
+
+/// A store that was opened, with what only some stores have.
+pub(crate) struct Opened {
+    pub(crate) store: SharedStore,
+    pub(crate) locks: LivenessLocks,
+}
+
+impl Opened {
+    fn plain(store: SharedStore) -> Self {
+        Self { store, locks: LivenessLocks::default() }
+    }
+}
+
+type FindLock = dyn Fn(Incarnation) -> Option<OwnedFd> + Send + Sync;
+
+/// Finds the kernel lock that proves a member's life, where the store goes by
+/// such locks (rule M4).
+#[derive(Clone, Default)]
+pub(crate) struct LivenessLocks(Option<Arc<FindLock>>);
+
+impl LivenessLocks {
+    pub(crate) fn of(&self, life: Incarnation) -> Option<OwnedFd> {
+        self.0.as_ref().and_then(|find| find(life))
+    }
+}
+
+impl std::fmt::Debug for LivenessLocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("LivenessLocks").field(&self.0.is_some()).finish()
+    }
+}
+
+/// The statements that make a store's tables, to be applied by hand by somebody
+/// who may; `None` for a store that has none. `store` is a name as in a URL.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// assert!(tenure::schema("sqlite")?.unwrap().contains("CREATE TABLE"));
+/// assert_eq!(tenure::schema("memory")?, None);
+/// assert!(tenure::schema("postgrse").is_err());
+/// # Ok::<(), tenure::Error>(())
+/// ```
+pub fn schema(store: &str) -> Result<Option<&'static str>> {
+    known(store)?;
+    match store {
+        #[cfg(feature = "sqlite")]
+        "sqlite" => Ok(Some(tenure_sqlite::SCHEMA)),
+        _ => Ok(None),
+    }
 }
 
 /// A store as users name it, and what it takes to have it.
@@ -50,19 +101,8 @@ impl Target {
             let message = "the store's URL has no scheme: write one of ".to_owned();
             return Err(Error::Url(message + &examples()));
         };
-        let known = SCHEMES.iter().find(|s| s.scheme == scheme);
-        match known {
-            Some(Scheme { feature, compiled: false, .. }) => Err(Error::Url(format!(
-                "the store {scheme} is not compiled in: turn on the feature {feature:?} of the \
-                 tenure crate"
-            ))),
-            Some(_) => Self::open_scheme(scheme, rest),
-            None => Err(Error::Url(format!(
-                "{scheme:?} is not a store that is known here{}: write one of {}",
-                did_you_mean(scheme).map(|s| format!(" (did you mean {s:?}?)")).unwrap_or_default(),
-                examples()
-            ))),
-        }
+        known(scheme)?;
+        Self::open_scheme(scheme, rest)
     }
 
     fn open_scheme(scheme: &str, rest: &str) -> Result<Self> {
@@ -82,17 +122,38 @@ impl Target {
     }
 
     /// Opens the store. Runs on the driver's thread and runtime.
-    pub(crate) async fn open(&self, time: &Time, settings: &Settings) -> Result<SharedStore> {
+    pub(crate) async fn open(&self, time: &Time, settings: &Settings) -> Result<Opened> {
         let _ = settings;
         match self {
-            Target::Given(store) => Ok(store.clone()),
-            Target::Memory { name } => Ok(std::sync::Arc::new(memory(name, time))),
+            Target::Given(store) => Ok(Opened::plain(store.clone())),
+            Target::Memory { name } => Ok(Opened::plain(Arc::new(memory(name, time)))),
             #[cfg(feature = "sqlite")]
             Target::Sqlite { path, query } => {
                 let options = sqlite_options(query, settings)?;
-                Ok(std::sync::Arc::new(tenure_sqlite::SqliteStore::open(path, options).await?))
+                let store = tenure_sqlite::SqliteStore::open(path, options).await?;
+                let lock = LivenessLocks(Some(Arc::new({
+                    let store = store.clone();
+                    move |life| store.liveness_lock(life)
+                })));
+                Ok(Opened { store: Arc::new(store), locks: lock })
             }
         }
+    }
+}
+
+/// Refuses a store that is not known or not compiled in.
+fn known(scheme: &str) -> Result<()> {
+    match SCHEMES.iter().find(|s| s.scheme == scheme) {
+        Some(Scheme { feature, compiled: false, .. }) => Err(Error::Url(format!(
+            "the store {scheme} is not compiled in: turn on the feature {feature:?} of the \
+             tenure crate"
+        ))),
+        Some(_) => Ok(()),
+        None => Err(Error::Url(format!(
+            "{scheme:?} is not a store that is known here{}: write one of {}",
+            did_you_mean(scheme).map(|s| format!(" (did you mean {s:?}?)")).unwrap_or_default(),
+            examples()
+        ))),
     }
 }
 

@@ -82,10 +82,10 @@ impl Election {
     async fn stand(&self, patience: Patience) -> Result<Option<Leadership>> {
         let election = self.name()?.clone();
         let (reply, answer) = oneshot::channel();
-        let priority = self.priority;
-        let stand = Command::Stand { election: election.clone(), priority, patience, reply };
-        self.shared.send(stand)?;
-        let mut guard = Candidacy { shared: &self.shared, election, standing: true };
+        let (priority, ticket) = (self.priority, self.shared.ticket());
+        let e = election.clone();
+        self.shared.send(Command::Stand { election: e, priority, patience, ticket, reply })?;
+        let mut guard = Candidacy { shared: &self.shared, election, ticket, standing: true };
         let answer = answer.await.map_err(|_| Error::ShutDown);
         // Answered: the candidacy is over, or is a leadership now.
         guard.standing = false;
@@ -128,11 +128,18 @@ impl Election {
     /// The newest terms, oldest first: who, from when to when, and why they
     /// ended. As far back as the store keeps its journal.
     pub async fn history(&self, limit: usize) -> Result<Vec<PastTerm>> {
-        // A term makes two entries, and a few of other kinds lie between.
-        let entries = self.journal(limit.saturating_mul(6)).await?;
-        let mut terms = crate::history::terms(&entries);
-        terms.drain(..terms.len().saturating_sub(limit));
-        Ok(terms)
+        // A term makes two entries, and some of other kinds lie between: as
+        // many as there are candidates.
+        let mut asked = limit.saturating_mul(6);
+        loop {
+            let entries = self.journal(asked).await?;
+            let mut terms = crate::history::terms(&entries);
+            if terms.len() >= limit || entries.len() < asked {
+                terms.drain(..terms.len().saturating_sub(limit));
+                return Ok(terms);
+            }
+            asked = asked.saturating_mul(8);
+        }
     }
 
     /// Follows the election without standing: the present state first, then
@@ -208,6 +215,7 @@ impl Election {
 struct Candidacy<'a> {
     shared: &'a Shared,
     election: ElectionName,
+    ticket: u64,
     standing: bool,
 }
 
@@ -215,7 +223,8 @@ impl Drop for Candidacy<'_> {
     fn drop(&mut self) {
         if self.standing {
             // If the driver is gone, so is the candidacy.
-            let _ = self.shared.send(Command::Withdraw { election: self.election.clone() });
+            let (election, ticket) = (self.election.clone(), self.ticket);
+            let _ = self.shared.send(Command::Withdraw { election, ticket });
         }
     }
 }

@@ -6,10 +6,10 @@ use tenure_core::{Entry, Namespace, Query, Seq};
 use tenure_store::{Followed, From, SharedStore};
 use tokio::sync::mpsc;
 
+use crate::Result;
 use crate::driver::Command;
 use crate::member::Shared;
 use crate::time::Time;
-use crate::Result;
 
 /// How many pieces of news may wait for a slow reader. Past that the journal is
 /// simply read later: nothing is lost that the store still has.

@@ -112,11 +112,10 @@ impl Election {
         Fut: Future<Output = T>,
     {
         let reign = self.current()?;
-        let mut phases = reign.phase();
         let work = work(reign.term.number.get());
         tokio::select! {
             biased;
-            _ = phases.wait_for(|p| matches!(p, crate::reign::Phase::Lost(_))) => None,
+            _ = reign.wait_for(|p| matches!(p, crate::reign::Phase::Lost(_))) => None,
             done = work => Some(done),
         }
     }

@@ -94,7 +94,9 @@ impl Leadership {
     /// have been done beside a new leader: stop now.
     pub async fn lost(&self) -> LostReason {
         loop {
-            if let Phase::Lost(reason) = self.phase(|p| matches!(p, Phase::Lost(_))).await {
+            if let Phase::Lost(reason) =
+                self.held.reign.wait_for(|p| matches!(p, Phase::Lost(_))).await
+            {
                 return reason;
             }
         }
@@ -106,21 +108,20 @@ impl Leadership {
     /// renewed meanwhile, for as long as the drain time allows. A term that is
     /// lost also ends the wait.
     pub async fn stopping(&self) -> Stopping {
-        match self.phase(|p| !matches!(p, Phase::Leading)).await {
-            Phase::Stopping { reason, drain_until } => Stopping::Asked { reason, drain_until },
+        match self.held.reign.wait_for(|p| !matches!(p, Phase::Leading)).await {
+            Phase::Stopping { reason, drain_until } => {
+                Stopping::Asked { reason: *reason, drain_until }
+            }
             Phase::Lost(reason) => Stopping::Lost(reason),
             Phase::Leading => unreachable!("waited for any other phase"),
         }
     }
 
-    /// Waits for a phase that `wanted` accepts.
-    async fn phase(&self, wanted: impl FnMut(&Phase) -> bool) -> Phase {
-        let mut phases = self.held.reign.phase();
-        match phases.wait_for(wanted).await {
-            Ok(phase) => phase.clone(),
-            // The reign lives in this handle, and the phase in it.
-            Err(_) => Phase::Lost(LostReason::Superseded),
-        }
+    /// Whether the work should stop, as [`stopping`](Self::stopping) says it:
+    /// for loops that ask between two items.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.held.reign.phase() != Phase::Leading
     }
 
     /// Gives the term up, and returns once the store has confirmed it. The
@@ -138,20 +139,13 @@ impl Leadership {
     pub(crate) async fn give_up(&self, to: Option<MemberId>) -> Result<()> {
         let (confirmed, take) = oneshot::channel();
         let Term { election, number, .. } = self.term().clone();
-        let was_over = self.trusted_until() == Mono::ZERO;
         let (e, confirmed) = (election.clone(), Some(confirmed));
         self.held.shared.send(Command::Resign { election: e, number, to, confirmed })?;
-        if was_over {
-            return Ok(());
+        match take.await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Error::Unconfirmed { election, number }),
+            Err(_) => Err(Error::ShutDown),
         }
-        let (time, limit) = (self.held.shared.time.clone(), self.held.shared.settings.ttl());
-        let waited = crate::driver::call(&self.held.shared.commands, move |_, _| async move {
-            tokio::select! {
-                told = take => told.is_ok(),
-                () = time.sleep(limit) => false,
-            }
-        });
-        if waited.await? { Ok(()) } else { Err(Error::Unconfirmed { election, number }) }
     }
 
     /// Asks this process's own leadership to stop as a step-down would: its
@@ -160,6 +154,17 @@ impl Leadership {
     pub fn stop(&self) -> Result<()> {
         let Term { election, number, .. } = self.term().clone();
         self.held.shared.send(Command::StopLeading { election, number })
+    }
+
+    /// The kernel lock that proves this member's life, on a store that takes a
+    /// free lock for a proof of death (rule M4); `None` on any other.
+    ///
+    /// Whoever shares it keeps the member from being taken for dead before its
+    /// ttl has run out. Hand it to a process that works under this term, so
+    /// that a crash of this one frees the election only when both are gone.
+    #[must_use]
+    pub fn liveness_lock(&self) -> Option<std::os::fd::OwnedFd> {
+        self.held.shared.locks.of(self.term().member.incarnation)
     }
 
     /// Proves in the caller's own transaction that no newer term exists, and

@@ -6,6 +6,7 @@ mod driver;
 mod election;
 mod error;
 mod history;
+mod journal;
 mod lead;
 mod leadership;
 mod member;
@@ -13,12 +14,15 @@ mod metrics;
 mod observe;
 mod reign;
 mod subscription;
+pub mod testing;
 mod time;
 
 pub use builder::Builder;
+pub use connect::schema;
 pub use election::Election;
 pub use error::{Error, LeadError, Result};
 pub use history::PastTerm;
+pub use journal::{JournalStream, Journalled};
 pub use leadership::{Leadership, Stopping};
 pub use member::{Status, Tenure};
 #[cfg(feature = "metrics")]

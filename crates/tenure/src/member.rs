@@ -1,5 +1,6 @@
 //! A connected member.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -11,7 +12,9 @@ use tenure_core::{
 use tenure_store::{Capabilities, SharedStore};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::connect::LivenessLocks;
 use crate::driver::{Board, Command, Started, call};
+use crate::journal::JournalStream;
 use crate::time::Time;
 use crate::{Builder, Election, Error, Result};
 
@@ -51,7 +54,9 @@ pub(crate) struct Shared {
     pub(crate) id: MemberId,
     pub(crate) settings: Settings,
     pub(crate) capabilities: Capabilities,
+    pub(crate) locks: LivenessLocks,
     pub(crate) observations: crate::observe::Hub,
+    tickets: AtomicU64,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -60,10 +65,16 @@ impl Shared {
         self.commands.send(command).map_err(|_| Error::ShutDown)
     }
 
+    /// A number that tells one campaign of this member from another.
+    pub(crate) fn ticket(&self) -> u64 {
+        self.tickets.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// Runs a request on the driver's thread, and waits no longer than a
     /// request may take.
-    pub(crate) async fn ask<T, F>(
+    async fn ask<T, F>(
         &self,
+        writes: bool,
         make: impl FnOnce(SharedStore, Namespace) -> F + Send + 'static,
     ) -> Result<T>
     where
@@ -76,12 +87,7 @@ impl Shared {
             async move {
                 tokio::select! {
                     result = work => result,
-                    () = time.sleep(limit) => Err(tenure_store::Error::new(
-                        tenure_store::ErrorKind::Timeout,
-                        format!("the store did not answer within {limit:?}"),
-                    )
-                    .remedy("check that it runs and can be reached")
-                    .maybe_applied()),
+                    () = time.sleep(limit) => Err(no_answer(limit, writes)),
                 }
             }
         });
@@ -89,16 +95,35 @@ impl Shared {
     }
 
     pub(crate) async fn read(&self, query: Query) -> Result<Snapshot> {
-        self.ask(move |store, ns| async move { store.read(&ns, &query).await }).await
+        self.ask(false, move |store, ns| async move { store.read(&ns, &query).await }).await
     }
 
     pub(crate) async fn amend(&self, amend: Amend) -> Result<Amended> {
-        self.ask(move |store, ns| async move { store.amend(&ns, &amend).await }).await
+        self.ask(true, move |store, ns| async move { store.amend(&ns, &amend).await }).await
+    }
+
+    /// Returns once the driver has dealt with everything that it could: for
+    /// tests on a clock that stands.
+    pub(crate) async fn idle(&self) {
+        let idle = call(&self.commands, |_, _| async {
+            for _ in 0..32 {
+                tokio::task::yield_now().await;
+            }
+        });
+        // A driver that is gone has nothing left to do.
+        let _ = idle.await;
     }
 
     pub(crate) fn note(&self) -> Note {
         Note::new(self.id.as_str())
     }
+}
+
+fn no_answer(limit: Duration, writes: bool) -> tenure_store::Error {
+    let message = format!("the store did not answer within {limit:?}");
+    let error = tenure_store::Error::new(tenure_store::ErrorKind::Timeout, message)
+        .remedy("check that it runs and can be reached");
+    if writes { error.maybe_applied() } else { error }
 }
 
 impl Tenure {
@@ -124,11 +149,23 @@ impl Tenure {
         settings: Settings,
         time: Time,
     ) -> Self {
-        let Started { commands, board, capabilities, thread } = started;
+        let Started { commands, board, capabilities, locks, thread } = started;
         let observations = crate::observe::Hub::default();
         let thread = Mutex::new(Some(thread));
-        let shared =
-            Shared { commands, board, time, ns, id, settings, capabilities, observations, thread };
+        let tickets = AtomicU64::new(1);
+        let shared = Shared {
+            commands,
+            board,
+            time,
+            ns,
+            id,
+            settings,
+            capabilities,
+            locks,
+            observations,
+            tickets,
+            thread,
+        };
         Self { shared: Arc::new(shared) }
     }
 
@@ -187,6 +224,12 @@ impl Tenure {
         let query = Query { which: Which::All, history: limit, ..Query::nothing() };
         let snapshot = self.shared.read(query).await?;
         Ok((snapshot.seq, snapshot.history))
+    }
+
+    /// Follows the journal of the namespace: every entry after `after`, or from
+    /// now on. It survives failures of the store.
+    pub fn follow(&self, after: Option<Seq>) -> Result<JournalStream> {
+        JournalStream::new(&self.shared, after)
     }
 
     /// Ends a member. Unless `now` is set, what it holds becomes free when its

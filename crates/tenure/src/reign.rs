@@ -1,10 +1,10 @@
 //! What the driver's thread and the application share about one term.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_core::{LostReason, Mono, StopReason, Term};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use crate::time::Time;
 
@@ -12,7 +12,7 @@ use crate::time::Time;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Leading,
-    Stopping { reason: StopReason, drain_until: Mono },
+    Stopping { reason: Box<StopReason>, drain_until: Mono },
     Lost(LostReason),
 }
 
@@ -41,7 +41,8 @@ pub(crate) struct Reign {
     /// One for all terms of the member where one heartbeat renews them all.
     trust: Arc<TrustedUntil>,
     over: AtomicBool,
-    phase: watch::Sender<Phase>,
+    phase: Mutex<Phase>,
+    changed: Notify,
 }
 
 impl Reign {
@@ -50,7 +51,8 @@ impl Reign {
             term,
             trust,
             over: AtomicBool::new(false),
-            phase: watch::Sender::new(Phase::Leading),
+            phase: Mutex::new(Phase::Leading),
+            changed: Notify::new(),
         }
     }
 
@@ -76,16 +78,41 @@ impl Reign {
     }
 
     pub(crate) fn stop(&self, reason: StopReason, drain_until: Mono) {
-        self.phase.send_replace(Phase::Stopping { reason, drain_until });
+        self.enter(Phase::Stopping { reason: Box::new(reason), drain_until });
     }
 
     /// Marks the term over. `is_current` is false from here on, for ever.
     pub(crate) fn end(&self, reason: LostReason) {
         self.over.store(true, Ordering::Release);
-        self.phase.send_replace(Phase::Lost(reason));
+        self.enter(Phase::Lost(reason));
     }
 
-    pub(crate) fn phase(&self) -> watch::Receiver<Phase> {
-        self.phase.subscribe()
+    /// Where the reign stands.
+    pub(crate) fn phase(&self) -> Phase {
+        self.lock().clone()
+    }
+
+    /// Waits for a phase that `wanted` accepts. Ten thousand of these are held
+    /// at once, so this is a lock and a bell, not a channel.
+    pub(crate) async fn wait_for(&self, wanted: impl Fn(&Phase) -> bool) -> Phase {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            let phase = self.phase();
+            if wanted(&phase) {
+                return phase;
+            }
+            changed.await;
+        }
+    }
+
+    fn enter(&self, phase: Phase) {
+        *self.lock() = phase;
+        self.changed.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

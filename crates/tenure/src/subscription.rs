@@ -7,9 +7,9 @@ use tenure_core::{ElectionName, LostReason, StopReason, Term};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::driver::{Posted, PostedChange};
+use crate::driver::{PostedChange, Present};
 use crate::member::Shared;
-use crate::reign::Reign;
+use crate::reign::Phase;
 
 /// What a subscriber is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,13 +52,13 @@ pub struct Subscription {
     shared: Arc<Shared>,
     election: ElectionName,
     present: VecDeque<Change>,
-    changes: broadcast::Receiver<Arc<Posted>>,
+    changes: broadcast::Receiver<Arc<PostedChange>>,
 }
 
 impl Subscription {
     pub(crate) fn new(shared: Arc<Shared>, election: ElectionName) -> Self {
         let (reign, changes) = shared.board.subscribe(&election);
-        let present = VecDeque::from([present(reign)]);
+        let present = present(reign).collect();
         Self { shared, election, present, changes }
     }
 
@@ -69,14 +69,13 @@ impl Subscription {
                 return change;
             }
             match self.changes.recv().await {
-                Ok(posted) if posted.election == self.election => {
-                    return match &posted.change {
+                Ok(posted) => {
+                    return match &*posted {
                         PostedChange::Elected(term) => Change::Leading(term.clone()),
                         PostedChange::Stopping(reason) => Change::Stopping(reason.clone()),
                         PostedChange::Lost(reason) => Change::Lost(*reason),
                     };
                 }
-                Ok(_) => {}
                 Err(RecvError::Lagged(skipped)) => self.start_again(skipped),
                 Err(RecvError::Closed) => std::future::pending().await,
             }
@@ -88,10 +87,20 @@ impl Subscription {
         // What was still waiting is skipped too: it is older than the present.
         let waiting = self.changes.len() as u64;
         self.changes = changes;
-        self.present.extend([Change::Skipped(skipped + waiting), present(reign)]);
+        self.present.push_back(Change::Skipped(skipped + waiting));
+        self.present.extend(present(reign));
     }
 }
 
-fn present(reign: Option<Arc<Reign>>) -> Change {
-    reign.map_or(Change::Following, |reign| Change::Leading(reign.term.clone()))
+/// The present state as a subscriber is told it: also that the work should
+/// stop, if it should.
+fn present(reign: Option<Present>) -> impl Iterator<Item = Change> {
+    let (first, second) = match reign {
+        None => (Change::Following, None),
+        Some((reign, Phase::Stopping { reason, .. })) => {
+            (Change::Leading(reign.term.clone()), Some(Change::Stopping(*reason)))
+        }
+        Some((reign, _)) => (Change::Leading(reign.term.clone()), None),
+    };
+    std::iter::once(first).chain(second)
 }

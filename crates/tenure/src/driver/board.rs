@@ -7,30 +7,47 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::{ElectionName, LostReason, MemberRef, Mono, StopReason, Term};
 use tokio::sync::broadcast;
 
-use crate::reign::Reign;
+use crate::reign::{Phase, Reign};
 
-/// How many changes a subscriber may be behind before it skips some.
-pub(crate) const CHANGES_KEPT: usize = 1024;
+/// How many changes of its election a subscriber may be behind before it skips
+/// some.
+const CHANGES_KEPT: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Board {
-    reigns: Mutex<HashMap<ElectionName, Arc<Reign>>>,
-    changes: broadcast::Sender<Arc<Posted>>,
+    posted: Mutex<Posted>,
     health: Mutex<Health>,
 }
 
-/// A change of one election, as posted.
-#[derive(Clone, Debug)]
-pub(crate) struct Posted {
-    pub(crate) election: ElectionName,
-    pub(crate) change: PostedChange,
+/// What is led, and who listens. Both change under one lock, so that the
+/// present and what comes after it fit together (N2).
+#[derive(Debug, Default)]
+struct Posted {
+    reigns: HashMap<ElectionName, Arc<Reign>>,
+    /// One for each election with subscribers: however much happens in others,
+    /// nobody is behind because of it.
+    listeners: HashMap<ElectionName, broadcast::Sender<Arc<PostedChange>>>,
 }
+
+/// A reign, and where it stood when it was looked up.
+pub(crate) type Present = (Arc<Reign>, Phase);
 
 #[derive(Clone, Debug)]
 pub(crate) enum PostedChange {
     Elected(Term),
     Stopping(StopReason),
     Lost(LostReason),
+}
+
+impl Posted {
+    fn post(&mut self, election: &ElectionName, change: PostedChange) {
+        if let Some(listeners) = self.listeners.get(election)
+            && listeners.send(Arc::new(change)).is_err()
+        {
+            // Nobody listens any more.
+            self.listeners.remove(election);
+        }
+    }
 }
 
 /// How the member and its store are doing.
@@ -47,19 +64,15 @@ pub(crate) struct Health {
 
 impl Board {
     pub(crate) fn new() -> Self {
-        Self {
-            reigns: Mutex::default(),
-            changes: broadcast::Sender::new(CHANGES_KEPT),
-            health: Mutex::default(),
-        }
+        Self { posted: Mutex::default(), health: Mutex::default() }
     }
 
     pub(crate) fn reign(&self, election: &ElectionName) -> Option<Arc<Reign>> {
-        lock(&self.reigns).get(election).cloned()
+        lock(&self.posted).reigns.get(election).cloned()
     }
 
     pub(crate) fn led(&self) -> Vec<Arc<Reign>> {
-        lock(&self.reigns).values().cloned().collect()
+        lock(&self.posted).reigns.values().cloned().collect()
     }
 
     /// The present reign and every change after it: taken in one step, so that
@@ -67,36 +80,41 @@ impl Board {
     pub(crate) fn subscribe(
         &self,
         election: &ElectionName,
-    ) -> (Option<Arc<Reign>>, broadcast::Receiver<Arc<Posted>>) {
-        let reigns = lock(&self.reigns);
-        (reigns.get(election).cloned(), self.changes.subscribe())
+    ) -> (Option<Present>, broadcast::Receiver<Arc<PostedChange>>) {
+        let mut posted = lock(&self.posted);
+        posted.listeners.retain(|_, listeners| listeners.receiver_count() > 0);
+        let listeners = posted.listeners.entry(election.clone());
+        let listeners = listeners.or_insert_with(|| broadcast::Sender::new(CHANGES_KEPT));
+        let changes = listeners.subscribe();
+        let reign = posted.reigns.get(election).cloned();
+        let present = reign.map(|reign| {
+            let phase = reign.phase();
+            (reign, phase)
+        });
+        (present, changes)
     }
 
     pub(super) fn elected(&self, reign: Arc<Reign>) {
         let term = reign.term.clone();
-        let mut reigns = lock(&self.reigns);
-        reigns.insert(term.election.clone(), reign);
-        self.post(term.election.clone(), PostedChange::Elected(term));
+        let mut posted = lock(&self.posted);
+        posted.reigns.insert(term.election.clone(), reign);
+        posted.post(&term.election.clone(), PostedChange::Elected(term));
     }
 
-    pub(super) fn stopping(&self, election: &ElectionName, reason: StopReason) {
-        let _order = lock(&self.reigns);
-        self.post(election.clone(), PostedChange::Stopping(reason));
+    /// Tells the reign and then the others, in one step: a subscriber sees it
+    /// in the present state or hears of it, not both.
+    pub(super) fn stopping(&self, reign: &Reign, reason: StopReason, drain_until: Mono) {
+        let mut posted = lock(&self.posted);
+        reign.stop(reason.clone(), drain_until);
+        posted.post(&reign.term.election, PostedChange::Stopping(reason));
     }
 
     /// Takes the reign down. The caller has ended it already: whoever holds it
     /// knows before anybody hears of it here.
     pub(super) fn lost(&self, election: &ElectionName, reason: LostReason) {
-        let mut reigns = lock(&self.reigns);
-        reigns.remove(election);
-        self.post(election.clone(), PostedChange::Lost(reason));
-    }
-
-    fn post(&self, election: ElectionName, change: PostedChange) {
-        if self.changes.receiver_count() > 0 {
-            // An error only says that nobody listens any more.
-            let _ = self.changes.send(Arc::new(Posted { election, change }));
-        }
+        let mut posted = lock(&self.posted);
+        posted.reigns.remove(election);
+        posted.post(election, PostedChange::Lost(reason));
     }
 
     pub(crate) fn health(&self) -> MutexGuard<'_, Health> {

@@ -24,16 +24,20 @@ pub(crate) enum Command {
         election: ElectionName,
         priority: Priority,
         patience: Patience,
+        /// Tells this campaign from others for the same election.
+        ticket: u64,
         reply: Answer,
     },
     Withdraw {
         election: ElectionName,
+        ticket: u64,
     },
     Resign {
         election: ElectionName,
         number: TermNumber,
         to: Option<MemberId>,
-        confirmed: Option<oneshot::Sender<()>>,
+        /// Told whether the store confirmed it, in time.
+        confirmed: Option<oneshot::Sender<bool>>,
     },
     StopLeading {
         election: ElectionName,

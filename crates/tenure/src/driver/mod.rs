@@ -10,21 +10,24 @@ mod board;
 mod command;
 mod hints;
 mod start;
+mod waits;
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tenure_core::{
     ElectionName, Event, Failed, Input, LostReason, Machine, Mono, Namespace, Outgoing, Output,
-    Reply, Request, RequestId, TermNumber,
+    Reply, Request, RequestId, TermNumber, TermRef,
 };
 use tenure_store::{Capabilities, SharedStore};
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use board::{Board, Posted, PostedChange};
+pub(crate) use board::{Board, PostedChange, Present};
 pub(crate) use command::{Answer, Command, Patience};
 pub(crate) use start::{Plan, Started, random, start};
 
+use self::waits::{Campaign, Over, Waits};
 use crate::metrics::{Metric, Metrics, Verb};
 use crate::reign::{Reign, TrustedUntil};
 use crate::time::{Time, Timer};
@@ -41,19 +44,14 @@ struct Driver {
     metrics: Arc<dyn Metrics>,
     /// The member's one trust, where one heartbeat renews everything.
     trust: Arc<TrustedUntil>,
-    reigns: HashMap<ElectionName, Arc<Reign>>,
-    waiting: HashMap<ElectionName, Waiting>,
-    resigning: HashMap<(ElectionName, TermNumber), oneshot::Sender<()>>,
+    /// What is led, and the ticket of the campaign that won it.
+    reigns: HashMap<ElectionName, (Arc<Reign>, u64)>,
+    waits: Waits,
     leaving: Vec<oneshot::Sender<bool>>,
+    /// Set once the member has left: whether the store confirmed it.
+    left: Option<bool>,
     replies: mpsc::UnboundedSender<Answered>,
     hints: hints::Hints,
-}
-
-/// A campaign that has no answer yet.
-struct Waiting {
-    reply: Answer,
-    patience: Patience,
-    since: Mono,
 }
 
 /// A request that came back.
@@ -90,15 +88,19 @@ impl Driver {
                 hint = self.hints.next() => self.feed(Input::Hint(hint)),
             }
             self.end_impatient();
+            self.board.health().standing = self.waits.campaigns();
         }
-        for done in self.leaving {
-            let _ = done.send(true);
+        // Whoever asked to shut down while the last answer came in.
+        commands.close();
+        while let Some(command) = commands.recv().await {
+            if let Command::Shutdown { done } = command {
+                let _ = done.send(self.left.unwrap_or(false));
+            }
         }
     }
 
     fn next_wake(&self) -> Option<Mono> {
-        let patience = self.waiting.values().filter_map(|w| Some(w.since + w.patience.limit()?));
-        patience.chain(self.machine.next_wake()).min()
+        self.waits.next_limit().into_iter().chain(self.machine.next_wake()).min()
     }
 
     /// Feeds the machine and carries out what it says, in its order.
@@ -133,7 +135,7 @@ impl Driver {
     fn on_answered(&mut self, answered: Answered) {
         let Answered { id, verb, started, result } = answered;
         let latency = self.time.now().since(started);
-        self.metrics.record(&Metric::Request { verb, latency, failed: result.is_err() });
+        self.measure(&Metric::Request { verb, latency, failed: result.is_err() });
         self.note_health(verb, &result);
         let result = Box::new(result.map_err(|error| Failed::from(&error)));
         self.feed(Input::Reply { id, result });
@@ -163,25 +165,25 @@ impl Driver {
     fn on_command(&mut self, command: Command) {
         match command {
             Command::Join => self.feed(Input::Join),
-            Command::Stand { election, priority, patience, reply } => {
-                if self.waiting.contains_key(&election) || self.reigns.contains_key(&election) {
+            Command::Stand { election, priority, patience, ticket, reply } => {
+                let stands = self.waits.campaign(&election).is_some();
+                if stands || self.reigns.contains_key(&election) {
                     let _ = reply.send(Err(Error::AlreadyStanding(election)));
                     return;
                 }
                 self.hints.open(&self.store, &self.ns, &self.time, &self.board);
-                let since = self.time.now();
-                self.waiting.insert(election.clone(), Waiting { reply, patience, since });
+                let campaign = Campaign::new(reply, patience, self.time.now(), ticket);
+                self.waits.begin(election.clone(), campaign);
                 self.feed(Input::Stand { election, priority });
             }
-            Command::Withdraw { election } => {
-                self.waiting.remove(&election);
-                self.feed(Input::Withdraw { election });
-            }
+            Command::Withdraw { election, ticket } => self.withdraw(election, ticket),
             Command::Resign { election, number, to, confirmed } => {
-                if let Some(confirmed) = confirmed {
-                    self.resigning.insert((election.clone(), number), confirmed);
-                }
+                let term = TermRef { election: election.clone(), number };
                 self.feed(Input::Resign { election, number, to });
+                if let Some(confirmed) = confirmed {
+                    let (now, limit) = (self.time.now(), self.machine.settings().ttl());
+                    self.waits.confirm(term, confirmed, now, limit);
+                }
             }
             Command::StopLeading { election, number } => {
                 self.feed(Input::StopLeading { election, number });
@@ -194,7 +196,19 @@ impl Driver {
                 self.feed(Input::Shutdown);
             }
         }
-        self.board.health().standing = self.waiting.len();
+    }
+
+    /// Ends exactly the campaign that held this ticket, also if it was won
+    /// while its caller stopped waiting; never another's for the same election.
+    fn withdraw(&mut self, election: ElectionName, ticket: u64) {
+        let waits = self.waits.campaign(&election).is_some_and(|c| c.ticket == ticket);
+        let leads = self.reigns.get(&election).is_some_and(|(_, won_by)| *won_by == ticket);
+        if waits {
+            self.waits.take(&election);
+        }
+        if waits || leads {
+            self.feed(Input::Withdraw { election });
+        }
     }
 
     fn on_event(&mut self, event: Event) {
@@ -225,33 +239,35 @@ impl Driver {
             }
             Event::Trusted { election, until, margin_left } => {
                 match election.and_then(|e| self.reigns.get(&e)) {
-                    Some(reign) => reign.trust().set(until),
+                    Some((reign, _)) => reign.trust().set(until),
                     None => self.trust.set(until),
                 }
-                self.metrics.record(&Metric::Renewed { margin_left });
+                self.measure(&Metric::Renewed { margin_left });
             }
             Event::Elected { term, trusted_until } => self.on_elected(term, trusted_until),
             Event::Stopping { election, number, reason, drain_until } => {
                 tracing::info!(target: "tenure", %election, term = number.get(), ?reason, "asked to stop leading");
-                if let Some(reign) = self.reigns.get(&election) {
-                    reign.stop(reason.clone(), drain_until);
-                    self.board.stopping(&election, reason);
+                if let Some((reign, _)) = self.reigns.get(&election) {
+                    self.board.stopping(reign, reason, drain_until);
                 }
             }
             Event::Lost { election, number, reason } => self.on_lost(&election, number, reason),
             Event::GivenBack { election, number } => {
-                if let Some(confirmed) = self.resigning.remove(&(election, number)) {
-                    let _ = confirmed.send(());
-                }
+                self.waits.given_back(&TermRef { election, number });
             }
             Event::Withdrawn { election } => {
-                if let Some(waiting) = self.waiting.remove(&election) {
-                    let _ = waiting.reply.send(Err(Error::ShutDown));
+                if let Some(campaign) = self.waits.take(&election) {
+                    let _ = campaign.reply.send(Err(Error::ShutDown));
                 }
             }
-            Event::Standby { view } => self.on_standby(&view.election),
+            Event::Standby { view } => {
+                self.waits.note(&view);
+                self.on_standby(&view.election);
+            }
             Event::Left { confirmed } => {
                 tracing::info!(target: "tenure", confirmed, "left");
+                self.left = Some(confirmed);
+                self.waits.left(confirmed);
                 for done in self.leaving.drain(..) {
                     let _ = done.send(confirmed);
                 }
@@ -270,10 +286,12 @@ impl Driver {
         };
         let number = term.number;
         let reign = Arc::new(Reign::new(term, trust));
-        self.reigns.insert(election.clone(), reign.clone());
+        let campaign = self.waits.take(&election);
+        let ticket = campaign.as_ref().map_or(0, |campaign| campaign.ticket);
+        self.reigns.insert(election.clone(), (reign.clone(), ticket));
         self.board.elected(reign.clone());
-        self.metrics.record(&Metric::Elected { election: &election, number });
-        let told = self.waiting.remove(&election).map(|w| w.reply.send(Ok(Some(reign))));
+        self.measure(&Metric::Elected { election: &election, number });
+        let told = campaign.map(|campaign| campaign.reply.send(Ok(Some(reign))));
         if !matches!(told, Some(Ok(()))) {
             // Nobody waits any more: no work began, so give it back at once.
             let now = self.time.now();
@@ -283,42 +301,69 @@ impl Driver {
 
     fn on_lost(&mut self, election: &ElectionName, number: TermNumber, reason: LostReason) {
         tracing::info!(target: "tenure", %election, term = number.get(), ?reason, "no longer leads");
-        if let Some(reign) = self.reigns.remove(election) {
+        if reason != LostReason::Superseded {
+            self.waits.owe(TermRef { election: election.clone(), number });
+        }
+        if let Some((reign, _)) = self.reigns.remove(election) {
             reign.end(reason);
             self.board.lost(election, reason);
-            self.metrics.record(&Metric::Lost { election, number, reason });
+            self.measure(&Metric::Lost { election, number, reason });
         }
     }
 
     /// The store has answered that the election is not free: whoever did not
     /// want to wait has the answer.
     fn on_standby(&mut self, election: &ElectionName) {
-        let impatient = |w: &Waiting| matches!(w.patience, Patience::OneAnswer(_));
-        if self.waiting.get(election).is_some_and(impatient)
-            && let Some(waiting) = self.waiting.remove(election)
+        let impatient = |c: &Campaign| matches!(c.patience, Patience::OneAnswer(_));
+        if self.waits.campaign(election).is_some_and(impatient)
+            && let Some(campaign) = self.waits.take(election)
         {
-            let _ = waiting.reply.send(Ok(None));
+            let _ = campaign.reply.send(Ok(None));
             self.machine.handle(self.time.now(), Input::Withdraw { election: election.clone() });
         }
     }
 
-    /// Ends campaigns whose time is over.
+    /// Ends waits whose time is over.
     fn end_impatient(&mut self) {
         let now = self.time.now();
-        let over = |w: &Waiting| w.patience.limit().is_some_and(|limit| now >= w.since + limit);
-        let ended: Vec<_> =
-            self.waiting.iter().filter(|(_, w)| over(w)).map(|(e, _)| e.clone()).collect();
-        for election in ended {
-            let Some(waiting) = self.waiting.remove(&election) else { continue };
+        while let Some(over) = self.waits.over(now) {
+            let Over::Campaign(election, campaign) = over else { continue };
             let because = {
                 let health = self.board.health();
                 let failing = (health.failures > 0).then(|| health.last_error.clone()).flatten();
                 health.conflict.clone().or(failing)
             };
-            let waited = now.since(waiting.since);
-            let failed = Error::NotElected { election: election.clone(), waited, because };
-            let _ = waiting.reply.send(Err(failed));
+            let outcome = match (campaign.patience, because) {
+                // The store answers, but this member may not lead for now: it
+                // stepped down a moment ago.
+                (Patience::OneAnswer(_), None) => Ok(None),
+                (_, because) => {
+                    let because = because.or(campaign.why_not());
+                    let waited = now.since(campaign.since);
+                    Err(Error::NotElected { election: election.clone(), waited, because })
+                }
+            };
+            let _ = campaign.reply.send(outcome);
             self.feed(Input::Withdraw { election });
+        }
+    }
+
+    /// Hands a measurement to the application's hook. What goes wrong in there
+    /// must not cost the leadership.
+    fn measure(&self, metric: &Metric<'_>) {
+        let recorded = catch_unwind(AssertUnwindSafe(|| self.metrics.record(metric)));
+        if recorded.is_err() {
+            tracing::error!(target: "tenure", ?metric, "the metrics hook panicked");
+        }
+    }
+}
+
+impl Drop for Driver {
+    /// However the loop ends, nobody is left believing that it leads.
+    fn drop(&mut self) {
+        for (election, (reign, _)) in self.reigns.drain() {
+            reign.end(LostReason::TrustEnded);
+            self.board.lost(&election, LostReason::TrustEnded);
         }
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use tenure_core::{Machine, MemberId, Namespace, Profile, Settings};
-use tenure_store::{Capabilities, SharedStore};
+use tenure_store::Capabilities;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Board, Command, Driver, hints::Hints};
-use crate::connect::Target;
+use super::{Board, Command, Driver, hints::Hints, waits::Waits};
+use crate::connect::{LivenessLocks, Opened, Target};
 use crate::metrics::Metrics;
 use crate::time::{Time, Timer};
 use crate::{Error, Result};
@@ -32,6 +32,7 @@ pub(crate) struct Started {
     pub(crate) commands: mpsc::UnboundedSender<Command>,
     pub(crate) board: Arc<Board>,
     pub(crate) capabilities: Capabilities,
+    pub(crate) locks: LivenessLocks,
     pub(crate) thread: JoinHandle<()>,
 }
 
@@ -47,7 +48,9 @@ pub(crate) async fn start(plan: Plan) -> Result<Started> {
         .spawn(move || run_thread(plan, seed, for_thread, take_commands, ready))
         .map_err(|source| Error::System { what: "starting a thread", source })?;
     match connected.await {
-        Ok(Ok(capabilities)) => Ok(Started { commands, board, capabilities, thread }),
+        Ok(Ok((capabilities, locks))) => {
+            Ok(Started { commands, board, capabilities, locks, thread })
+        }
         Ok(Err(error)) => Err(error),
         Err(_) => Err(Error::ShutDown),
     }
@@ -58,7 +61,7 @@ fn run_thread(
     seed: u128,
     board: Arc<Board>,
     commands: mpsc::UnboundedReceiver<Command>,
-    ready: oneshot::Sender<Result<Capabilities>>,
+    ready: oneshot::Sender<Result<(Capabilities, LivenessLocks)>>,
 ) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -75,9 +78,9 @@ fn run_thread(
                 return;
             }
         };
-        let (store, timer) = opened;
+        let (Opened { store, locks }, timer) = opened;
         let capabilities = store.capabilities();
-        if ready.send(Ok(capabilities.clone())).is_err() {
+        if ready.send(Ok((capabilities.clone(), locks))).is_err() {
             return;
         }
         let Plan { ns, id, profile, settings, time, metrics, .. } = plan;
@@ -93,9 +96,9 @@ fn run_thread(
             metrics,
             trust: Arc::default(),
             reigns: HashMap::new(),
-            waiting: HashMap::new(),
-            resigning: HashMap::new(),
+            waits: Waits::default(),
             leaving: Vec::new(),
+            left: None,
             replies,
             hints: Hints::new(),
         };
@@ -103,11 +106,11 @@ fn run_thread(
     });
 }
 
-async fn open(plan: &Plan) -> Result<(SharedStore, Timer)> {
-    let store = plan.target.open(&plan.time, &plan.settings).await?;
+async fn open(plan: &Plan) -> Result<(Opened, Timer)> {
+    let opened = plan.target.open(&plan.time, &plan.settings).await?;
     let timer = Timer::new(plan.time.clone())
         .map_err(|source| Error::System { what: "making a timer", source })?;
-    Ok((store, timer))
+    Ok((opened, timer))
 }
 
 /// Random bytes from the operating system.

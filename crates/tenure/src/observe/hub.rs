@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use tenure_core::{
     ElectionName, Entry, Happening, Hint, Incarnation, Mono, Namespace, Profile, Query, Seq,
+    Snapshot,
 };
 use tenure_store::{Followed, Following, From, SharedStore};
 use tokio::sync::mpsc;
 
-use super::track::Track;
+use super::track::{Subscribed, Track};
 use crate::driver::Command;
 use crate::member::Shared;
 use crate::time::Time;
@@ -30,59 +31,82 @@ pub(crate) struct Hub {
 #[derive(Debug)]
 struct New {
     election: ElectionName,
-    after: Option<Seq>,
+    /// Whether it must first catch up with the journal.
+    resumes: bool,
     track: Arc<Track>,
+}
+
+/// New observers on their way to the watch. Those who never get there, because
+/// the member is gone, see their stream end.
+#[derive(Debug)]
+struct Arrivals(mpsc::UnboundedReceiver<New>);
+
+impl Drop for Arrivals {
+    fn drop(&mut self) {
+        self.0.close();
+        while let Ok(new) = self.0.try_recv() {
+            new.track.close();
+        }
+    }
 }
 
 impl Hub {
     /// The track of an election; a private one for an observer that resumes,
-    /// since it must hear again what the others have heard.
+    /// since it must hear again what the others have heard. It is subscribed
+    /// to before anybody can post to it or forget it.
     pub(super) fn watch(
         &self,
         shared: &Shared,
         election: ElectionName,
         after: Option<Seq>,
-    ) -> Result<Arc<Track>> {
+    ) -> Result<(Arc<Track>, Subscribed)> {
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
         let give = match watch.take() {
             Some(give) => give,
             None => self.start(shared)?,
         };
-        let track = {
-            let mut tracks = self.tracks.lock().unwrap_or_else(PoisonError::into_inner);
-            match (after, tracks.get(&election)) {
-                (None, Some(track)) => track.clone(),
-                _ => {
-                    let track = Arc::new(Track::new());
-                    if after.is_none() {
-                        tracks.insert(election.clone(), track.clone());
-                    }
-                    track
-                }
+        // Where there is no journal there is nothing to resume from.
+        let after = after.filter(|_| shared.capabilities.journal);
+        let (track, subscribed) = match after {
+            Some(after) => {
+                let track = Arc::new(Track::resumed(after));
+                let subscribed = track.subscribe();
+                (track, subscribed)
+            }
+            None => {
+                let mut tracks = self.tracks.lock().unwrap_or_else(PoisonError::into_inner);
+                let track = tracks.entry(election.clone());
+                let track = track.or_insert_with(|| Arc::new(Track::new())).clone();
+                let subscribed = track.subscribe();
+                (track, subscribed)
             }
         };
-        let new = New { election, after, track: track.clone() };
+        let new = New { election, resumes: after.is_some(), track: track.clone() };
         give.send(new).map_err(|_| Error::ShutDown)?;
         *watch = Some(give);
-        Ok(track)
+        Ok((track, subscribed))
     }
 
     fn start(&self, shared: &Shared) -> Result<mpsc::UnboundedSender<New>> {
         let (give, take) = mpsc::unbounded_channel();
-        let time = shared.time.clone();
+        let new = Arrivals(take);
+        let (time, limit) = (shared.time.clone(), shared.settings.request_timeout());
         let shared_tracks = self.tracks.clone();
         shared.send(Command::Call(Box::new(move |store, ns| {
             let watch = Watch {
+                new,
                 store,
                 ns,
                 time,
+                limit,
                 shared_tracks,
                 tracks: HashMap::new(),
+                resuming: Vec::new(),
                 profiles: HashMap::new(),
                 look: HashSet::new(),
                 cursor: None,
             };
-            Box::pin(watch.run(take))
+            Box::pin(watch.run())
         })))?;
         Ok(give)
     }
@@ -90,12 +114,17 @@ impl Hub {
 
 /// The watch itself: a task on the driver's runtime.
 struct Watch {
+    new: Arrivals,
     store: SharedStore,
     ns: Namespace,
     time: Time,
+    /// How long a request may take.
+    limit: Duration,
     shared_tracks: Arc<Mutex<HashMap<ElectionName, Arc<Track>>>>,
     /// All tracks, with the private ones of those who resumed.
     tracks: HashMap<ElectionName, Vec<Arc<Track>>>,
+    /// Those who have not caught up yet.
+    resuming: Vec<(ElectionName, Arc<Track>)>,
     profiles: HashMap<Incarnation, Profile>,
     /// Elections to look at.
     look: HashSet<ElectionName>,
@@ -103,17 +132,27 @@ struct Watch {
     cursor: Option<Seq>,
 }
 
+impl Drop for Watch {
+    /// The member is gone: every observer's stream ends.
+    fn drop(&mut self) {
+        let resuming = self.resuming.iter().map(|(_, track)| track);
+        self.tracks.values().flatten().chain(resuming).for_each(|track| track.close());
+    }
+}
+
 impl Watch {
-    async fn run(mut self, mut new: mpsc::UnboundedReceiver<New>) {
+    async fn run(mut self) {
         let mut following: Option<Box<dyn Following>> = None;
         let mut pause = PAUSES.0;
         loop {
-            let outcome = self.turn(&mut new, &mut following).await;
-            match outcome {
+            match self.turn(&mut following).await {
                 Ok(true) => pause = PAUSES.0,
                 Ok(false) => return,
                 Err(error) => {
                     tracing::warn!(target: "tenure", %error, "observing is interrupted");
+                    // What was taken from the journal but not passed on is
+                    // read again, from the cursor.
+                    following = None;
                     self.time.sleep(pause).await;
                     pause = (pause * 2).min(PAUSES.1);
                 }
@@ -124,9 +163,13 @@ impl Watch {
     /// One thing at a time. `false` when nobody can ask for anything any more.
     async fn turn(
         &mut self,
-        new: &mut mpsc::UnboundedReceiver<New>,
         following: &mut Option<Box<dyn Following>>,
     ) -> tenure_store::Result<bool> {
+        while let Some((election, track)) = self.resuming.last().cloned() {
+            self.catch_up(&election, &track).await?;
+            self.resuming.pop();
+            self.tracks.entry(election).or_default().push(track);
+        }
         if !self.look.is_empty() {
             self.look_now().await?;
         }
@@ -134,14 +177,15 @@ impl Watch {
             // The first look told where the journal stands: nothing falls
             // between it and what is followed.
             let from = From::After(self.cursor.unwrap_or(Seq::START));
-            *following = Some(self.store.follow(&self.ns, from).await?);
+            let opened = self.in_time(self.store.follow(&self.ns, from)).await?;
+            *following = Some(opened);
         }
         let check = self.next_check();
         tokio::select! {
             biased;
-            asked = new.recv() => {
+            asked = self.new.0.recv() => {
                 let Some(asked) = asked else { return Ok(false) };
-                self.begin(asked).await?;
+                self.begin(asked);
             }
             followed = next(following) => match followed? {
                 Followed::Entries(entries) => self.on_entries(&entries).await?,
@@ -154,57 +198,81 @@ impl Watch {
         Ok(true)
     }
 
-    /// Takes in a new observer. If the store fails here the observer is kept,
-    /// and looked for with the next turn.
-    async fn begin(&mut self, asked: New) -> tenure_store::Result<()> {
-        let New { election, after, track } = asked;
-        let known = self.tracks.entry(election.clone()).or_default();
-        if !known.iter().any(|t| Arc::ptr_eq(t, &track)) {
-            known.push(track.clone());
-            self.look.insert(election.clone());
+    /// A request that is given up when it takes too long: a store that hangs
+    /// must not end an observation (H15).
+    async fn in_time<T>(
+        &self,
+        request: impl Future<Output = tenure_store::Result<T>>,
+    ) -> tenure_store::Result<T> {
+        tokio::select! {
+            result = request => result,
+            () = self.time.sleep(self.limit) => Err(tenure_store::Error::new(
+                tenure_store::ErrorKind::Timeout,
+                format!("the store did not answer an observer within {:?}", self.limit),
+            )),
         }
-        if let Some(after) = after {
-            track.resume(after);
-            self.replay(&election, &track, after).await?;
-        }
-        Ok(())
     }
 
-    /// Tells an observer that resumes what happened since.
-    async fn replay(
+    async fn read(&self, query: Query) -> tenure_store::Result<Snapshot> {
+        self.in_time(self.store.read(&self.ns, &query)).await
+    }
+
+    fn begin(&mut self, asked: New) {
+        let New { election, resumes, track } = asked;
+        if resumes {
+            self.resuming.push((election, track));
+            return;
+        }
+        let known = self.tracks.entry(election.clone()).or_default();
+        if !known.iter().any(|t| Arc::ptr_eq(t, &track)) {
+            known.push(track);
+            self.look.insert(election);
+        }
+    }
+
+    /// Tells an observer that resumes what happened since. If it fails midway,
+    /// the next try goes on from there.
+    async fn catch_up(
         &mut self,
         election: &ElectionName,
         track: &Track,
-        after: Seq,
     ) -> tenure_store::Result<()> {
-        let end = self.store.read(&self.ns, &Query::nothing()).await?.seq;
-        let mut from = after;
-        let mut following = self.store.follow(&self.ns, From::After(after)).await?;
-        while from < end {
-            match following.next().await? {
+        let snapshot = self.read(Query::elections([election.clone()])).await?;
+        let (end, mut at) = (snapshot.seq, track.seq());
+        if at > end {
+            // Not the journal its observer knows: the store was begun anew.
+            track.start_over();
+            at = end;
+        }
+        let mut following = self.in_time(self.store.follow(&self.ns, From::After(at))).await?;
+        while at < end {
+            match self.in_time(following.next()).await? {
                 Followed::Entries(entries) => {
-                    for entry in &entries {
-                        from = from.max(entry.seq);
+                    for entry in entries.iter().filter(|entry| entry.seq <= end) {
                         if entry.what.election() == Some(election) {
                             let profile = self.profile_of(entry).await?;
                             track.on_entry(entry, profile);
                         }
                     }
+                    at = entries.last().map_or(at, |entry| entry.seq);
                 }
                 Followed::Trimmed(up_to) => {
                     track.on_trimmed(up_to);
-                    return Ok(());
+                    break;
                 }
-                Followed::Hint(_) if !self.store.capabilities().journal => return Ok(()),
                 Followed::Hint(_) => {}
             }
         }
+        // The view is of the very place that was caught up with.
+        let now = self.time.now();
+        snapshot.elections.iter().for_each(|view| track.caught_up(now, end, view));
+        self.cursor = self.cursor.or(Some(end));
         Ok(())
     }
 
     async fn look_now(&mut self) -> tenure_store::Result<()> {
         let names: Vec<_> = self.look.iter().cloned().collect();
-        let snapshot = self.store.read(&self.ns, &Query::elections(names.clone())).await?;
+        let snapshot = self.read(Query::elections(names.clone())).await?;
         let now = self.time.now();
         for view in &snapshot.elections {
             if let Some(holder) = &view.holder {
@@ -250,7 +318,7 @@ impl Watch {
         let Happening::Elected { term } = &entry.what else { return Ok(Profile::default()) };
         let incarnation = term.member.incarnation;
         if !self.profiles.contains_key(&incarnation) {
-            let members = self.store.read(&self.ns, &Query::members()).await?.members;
+            let members = self.read(Query::members()).await?.members;
             self.profiles =
                 members.into_iter().map(|m| (m.member.incarnation, m.profile)).collect();
         }
@@ -297,13 +365,15 @@ impl Watch {
 
     fn forget_unwatched(&mut self) {
         let mut shared = self.shared_tracks.lock().unwrap_or_else(PoisonError::into_inner);
-        // Under the lock of `Hub::watch`, nobody subscribes meanwhile; a track
-        // that was just handed out is held by more than the two maps.
+        // Under the lock of `Hub::watch`, nobody subscribes meanwhile.
         self.tracks.retain(|election, tracks| {
-            tracks.retain(|track| track.is_watched() || Arc::strong_count(track) > 2);
-            if tracks.is_empty() {
-                shared.remove(election);
-            }
+            tracks.retain(|track| {
+                let watched = track.is_watched();
+                if !watched && shared.get(election).is_some_and(|t| Arc::ptr_eq(t, track)) {
+                    shared.remove(election);
+                }
+                watched
+            });
             !tracks.is_empty()
         });
         let most = 4 * self.tracks.len() + 64;

@@ -100,9 +100,12 @@ pub struct Observer {
 
 enum State {
     Idle(Box<Inner>),
-    Waiting(Pin<Box<dyn Future<Output = (Box<Inner>, Option<Observation>)> + Send + Sync>>),
+    Waiting(Next),
     Ended,
 }
+
+/// The next observation on its way, and the rest for the one after it.
+type Next = Pin<Box<dyn Future<Output = (Box<Inner>, Option<Observation>)> + Send + Sync>>;
 
 impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -128,8 +131,7 @@ impl Observer {
         election: ElectionName,
         after: Option<Seq>,
     ) -> Result<Self> {
-        let track = shared.observations.watch(shared, election, after)?;
-        let (ready, news) = track.subscribe();
+        let (track, (ready, news)) = shared.observations.watch(shared, election, after)?;
         let inner = Inner { _shared: shared.clone(), track, ready, news };
         Ok(Self { state: State::Idle(Box::new(inner)) })
     }

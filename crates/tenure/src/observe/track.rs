@@ -13,19 +13,26 @@ use super::{Observation, Observed};
 
 /// How many observations one observer may be behind before it skips some.
 const KEPT: usize = 256;
+/// The same for one who resumes, and may have much to catch up on.
+const KEPT_TO_RESUME: usize = 4096;
 
 /// One observed election, shared by all its observers.
 #[derive(Debug)]
 pub(super) struct Track {
     known: Mutex<Known>,
-    news: broadcast::Sender<Arc<Observation>>,
 }
 
+/// The present state, if it is known, and all news after it.
+pub(super) type Subscribed = (VecDeque<Observation>, broadcast::Receiver<Arc<Observation>>);
+
 /// What is known.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Known {
-    /// Nothing was looked at yet.
+    /// Whether the state at [`seq`](Self::seq) is known, so that journal
+    /// entries after it say the rest.
     seen: bool,
+    /// Whether observers were told who leads, or that nobody does.
+    told: bool,
     /// Up to where the journal is contained in this.
     seq: Seq,
     /// The newest term heard of.
@@ -34,9 +41,25 @@ struct Known {
     paused: Option<Pause>,
     /// When the leader's ttl will have run out, if nothing renews it.
     check_at: Option<Mono>,
+    /// The way to the observers; gone when the member is.
+    news: Option<broadcast::Sender<Arc<Observation>>>,
 }
 
 impl Known {
+    fn post(&self, observation: Observation) {
+        // An error only says that nobody listens any more.
+        let _ = self.news.as_ref().map(|news| news.send(Arc::new(observation)));
+    }
+
+    fn post_present(&mut self) {
+        self.told = true;
+        self.post(self.present());
+    }
+
+    fn post_pause(&self) {
+        self.pause().into_iter().for_each(|pause| self.post(pause));
+    }
+
     fn present(&self) -> Observation {
         let observed = match &self.leader {
             Some((term, profile)) => {
@@ -55,7 +78,26 @@ impl Known {
 
 impl Track {
     pub(super) fn new() -> Self {
-        Self { known: Mutex::default(), news: broadcast::Sender::new(KEPT) }
+        Self::at(Seq::START, false, KEPT)
+    }
+
+    /// Begins at a place in the journal that its observer knows already.
+    pub(super) fn resumed(after: Seq) -> Self {
+        Self::at(after, true, KEPT_TO_RESUME)
+    }
+
+    fn at(seq: Seq, seen: bool, kept: usize) -> Self {
+        let known = Known {
+            seen,
+            told: false,
+            seq,
+            number: TermNumber::NONE,
+            leader: None,
+            paused: None,
+            check_at: None,
+            news: Some(broadcast::Sender::new(kept)),
+        };
+        Self { known: Mutex::new(known) }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -63,20 +105,33 @@ impl Track {
     }
 
     /// The present state, if it is known, and all news after it, in one step.
-    pub(super) fn subscribe(
-        &self,
-    ) -> (VecDeque<Observation>, broadcast::Receiver<Arc<Observation>>) {
+    pub(super) fn subscribe(&self) -> Subscribed {
         let known = self.known();
-        let present = known.seen.then(|| known.present()).into_iter().chain(known.pause());
-        (present.collect(), self.news.subscribe())
+        let present = known.told.then(|| known.present()).into_iter();
+        let present = present.chain(known.pause().filter(|_| known.told)).collect();
+        let news = match &known.news {
+            Some(news) => news.subscribe(),
+            None => broadcast::channel(1).1,
+        };
+        (present, news)
     }
 
     pub(super) fn is_watched(&self) -> bool {
-        self.news.receiver_count() > 0
+        self.known().news.as_ref().is_some_and(|news| news.receiver_count() > 0)
+    }
+
+    /// Nothing more will come: every observer's stream ends.
+    pub(super) fn close(&self) {
+        self.known().news = None;
     }
 
     pub(super) fn check_at(&self) -> Option<Mono> {
         self.known().check_at
+    }
+
+    /// Up to where this knows the journal.
+    pub(super) fn seq(&self) -> Seq {
+        self.known().seq
     }
 
     /// Whether `incarnation` leads, as far as is known.
@@ -86,36 +141,28 @@ impl Track {
     }
 
     /// Takes a look at the store, taken at `seq` and answered at `now`.
+    ///
+    /// Where there is a journal it says all that happens, in order, and a look
+    /// must not run ahead of it, or what lies between would be skipped. A look
+    /// adds only what no journal says: how long the leader's ttl lasts, and
+    /// that it ran out (B6).
     pub(super) fn on_view(&self, now: Mono, seq: Seq, view: &ElectionView) {
         let mut known = self.known();
-        if view.number < known.number || seq < known.seq {
-            // Older than what is known: an observer never goes back (N3).
-            return;
+        let journal = seq > Seq::START;
+        if known.seen && journal && seq > known.seq {
+            known.on_later_view(now, view);
+        } else if view.number >= known.number && seq >= known.seq {
+            // Anything older is ignored: an observer never goes back (N3).
+            known.on_whole_view(now, seq, view);
         }
-        let first = !known.seen;
-        let before = (known.leader.as_ref().map(|(t, _)| t.number), known.paused.is_some());
-        known.seen = true;
-        known.seq = seq;
-        known.number = view.number;
-        known.paused = view.paused.clone();
-        known.check_at = view.holder.as_ref().map(|holder| now + holder.remaining);
-        known.leader = view.holder.as_ref().map(|holder| {
-            let term = Term {
-                election: view.election.clone(),
-                number: view.number,
-                member: holder.member.clone(),
-                elected_at: holder.elected_at,
-            };
-            (term, holder.profile.clone())
-        });
-        let after = (known.leader.as_ref().map(|(t, _)| t.number), known.paused.is_some());
-        if first || before.0 != after.0 {
-            self.post(known.present());
-        }
-        match (before.1, after.1) {
-            (false, true) => known.pause().into_iter().for_each(|p| self.post(p)),
-            (true, false) => self.post(Observation { seq, observed: Observed::Resumed }),
-            _ => {}
+    }
+
+    /// Takes a look that says exactly how things stood at the place that this
+    /// has caught up with.
+    pub(super) fn caught_up(&self, now: Mono, seq: Seq, view: &ElectionView) {
+        let mut known = self.known();
+        if seq >= known.seq && view.number >= known.number {
+            known.on_whole_view(now, seq, view);
         }
     }
 
@@ -134,52 +181,98 @@ impl Track {
                 known.leader = Some((term.clone(), profile));
                 // Its ttl is not in the journal: look before long.
                 known.check_at = Some(Mono::ZERO);
-                self.post(known.present());
+                known.post_present();
             }
-            Happening::Released { number, .. } if *number == known.number => {
+            // A newer number than is known: one who resumes knows the leader
+            // from an earlier life.
+            Happening::Released { number, .. } if *number >= known.number => {
+                let news = known.leader.take().is_some() || *number > known.number;
+                known.number = *number;
                 known.check_at = None;
-                if known.leader.take().is_some() {
-                    self.post(known.present());
+                if news {
+                    known.post_present();
                 }
             }
             Happening::StepDownAsked { number, reason, by, to, .. } => {
                 let (number, to) = (*number, to.clone());
                 let (reason, by) = (reason.clone(), by.clone());
                 let observed = Observed::StepDownAsked { number, reason, by, to };
-                self.post(Observation { seq, observed });
+                known.post(Observation { seq, observed });
             }
             Happening::Paused { reason, by, .. } => {
                 known.paused = Some(Pause { reason: reason.clone(), by: by.clone() });
-                known.pause().into_iter().for_each(|p| self.post(p));
+                known.post_pause();
             }
             Happening::Resumed { .. } => {
                 known.paused = None;
-                self.post(Observation { seq, observed: Observed::Resumed });
+                known.post(Observation { seq, observed: Observed::Resumed });
             }
             _ => {}
         }
-    }
-
-    /// Begins at a place in the journal that its observer knows already.
-    pub(super) fn resume(&self, after: Seq) {
-        let mut known = self.known();
-        known.seen = true;
-        known.seq = after;
     }
 
     /// Part of the journal is gone: observers must know that they missed it.
     pub(super) fn on_trimmed(&self, up_to: Seq) {
         let mut known = self.known();
         if up_to > known.seq {
-            let seq = known.seq;
-            known.seen = false;
-            self.post(Observation { seq, observed: Observed::Skipped });
+            known.forget();
         }
     }
 
-    fn post(&self, observation: Observation) {
-        // An error only says that nobody listens any more.
-        let _ = self.news.send(Arc::new(observation));
+    /// The place in the journal that was known does not exist.
+    pub(super) fn start_over(&self) {
+        let mut known = self.known();
+        known.seq = Seq::START;
+        known.forget();
+    }
+}
+
+impl Known {
+    fn forget(&mut self) {
+        self.seen = false;
+        self.told = false;
+        self.post(Observation { seq: self.seq, observed: Observed::Skipped });
+    }
+
+    /// All of the state at `seq`.
+    fn on_whole_view(&mut self, now: Mono, seq: Seq, view: &ElectionView) {
+        let before = (self.leader.as_ref().map(|(t, _)| t.number), self.paused.is_some());
+        self.seen = true;
+        self.seq = seq;
+        self.number = view.number;
+        self.paused = view.paused.clone();
+        self.check_at = view.holder.as_ref().map(|holder| now + holder.remaining);
+        self.leader = view.holder.as_ref().map(|holder| {
+            let term = Term {
+                election: view.election.clone(),
+                number: view.number,
+                member: holder.member.clone(),
+                elected_at: holder.elected_at,
+            };
+            (term, holder.profile.clone())
+        });
+        let after = (self.leader.as_ref().map(|(t, _)| t.number), self.paused.is_some());
+        if !self.told || before.0 != after.0 {
+            self.post_present();
+        }
+        match (before.1, after.1) {
+            (false, true) => self.post_pause(),
+            (true, false) => self.post(Observation { seq, observed: Observed::Resumed }),
+            _ => {}
+        }
+    }
+
+    /// A look from further on in the journal than this has been told of.
+    fn on_later_view(&mut self, now: Mono, view: &ElectionView) {
+        if view.number != self.number {
+            // The entries that say why are on their way.
+            self.check_at = None;
+            return;
+        }
+        self.check_at = view.holder.as_ref().map(|holder| now + holder.remaining);
+        if view.holder.is_none() && self.leader.take().is_some() {
+            self.post_present();
+        }
     }
 }
 

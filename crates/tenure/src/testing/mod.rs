@@ -1,0 +1,305 @@
+//! For tests of your own code: a stage on which leaderships are won and lost as
+//! the test says, without waiting for anything.
+//!
+//! A [`Stage`] is a store in memory and a clock that moves only when it is told
+//! to. The members on it are real: the same client, the same machine, a thread
+//! of their own. Only time and trouble are the test's to decide.
+//!
+//! # How to test code that leads
+//!
+//! Write the code so that it is handed its [`Tenure`] or its [`Election`], and
+//! hand it one from a stage:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! use tenure::testing::Stage;
+//! use tenure::{Election, LeadError, LostReason};
+//!
+//! // The code under test: it works until it is lost or asked to stop.
+//! async fn work(election: Election) -> Result<(), LeadError<std::io::Error>> {
+//!     election
+//!         .lead(|leadership| async move {
+//!             leadership.stopping().await;
+//!             Ok(())
+//!         })
+//!         .await
+//! }
+//!
+//! let stage = Stage::new();
+//! let tenure = stage.connect("web-1").await?;
+//!
+//! // It stops when it is asked to, and the term is given back.
+//! let works = tokio::spawn(work(tenure.election("nightly")));
+//! stage.until_led("nightly").await;
+//! stage.ask_to_step_down("nightly", "deploying").await?;
+//! works.await??;
+//! assert!(tenure.election("nightly").leader().await?.is_none());
+//!
+//! // It is cancelled when the leadership is taken away.
+//! let works = tokio::spawn(work(tenure.election("hourly")));
+//! stage.until_led("hourly").await;
+//! stage.lose("hourly").await?;
+//! assert!(matches!(works.await?, Err(LeadError::Lost(LostReason::Superseded))));
+//! # Ok(()) })
+//! # }
+//! ```
+//!
+//! # Outages and time
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! use std::time::Duration;
+//! use tenure::testing::Stage;
+//!
+//! let stage = Stage::new();
+//! let tenure = stage.connect("web-1").await?;
+//! let leadership = tenure.election("nightly").campaign().await?;
+//!
+//! // Hours pass in no time, and the leadership is renewed all along.
+//! stage.advance(Duration::from_secs(3600)).await;
+//! assert!(leadership.is_current());
+//!
+//! // A short outage costs nothing; a long one costs the leadership, on time.
+//! stage.outage(true);
+//! stage.advance(Duration::from_secs(5)).await;
+//! assert!(leadership.is_current());
+//! stage.advance(Duration::from_secs(5)).await;
+//! assert!(!leadership.is_current());
+//! assert!(tenure.status().failures > 0);
+//! # Ok(()) })
+//! # }
+//! ```
+
+mod paced;
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tenure_core::{
+    Amend, Amended, ElectionName, Holder, MemberId, Namespace, Note, Query, TermNumber,
+};
+use tenure_store::MemoryStore;
+
+/// A verb of the store contract, to script faults for and to count.
+pub use tenure_store::Verb as StoreVerb;
+pub use tenure_store::{Clock, Counts, Fault, FaultyStore, HintFault, ManualClock};
+
+use self::paced::Paced;
+use crate::member::Shared;
+use crate::{Builder, Result, Tenure};
+
+/// A store in memory and a clock, both in the hands of a test. See the
+/// [module](self) for how to use it. Clones are the same stage.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    clock: Arc<ManualClock>,
+    paced: Paced,
+    faults: FaultyStore,
+    members: Arc<Mutex<Vec<Weak<Shared>>>>,
+}
+
+impl Default for Stage {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Stage {
+    /// An empty stage.
+    #[must_use]
+    pub fn new() -> Self {
+        let clock = Arc::new(ManualClock::new());
+        let memory = MemoryStore::with_clock(clock.clone()).shared();
+        let paced = Paced::new(memory, clock.clone());
+        let faults = FaultyStore::new(Arc::new(paced.clone()));
+        Self { clock, paced, faults, members: Arc::default() }
+    }
+
+    /// A member called `id` on this stage, with the default timings: a ttl of
+    /// ten seconds.
+    pub async fn connect(&self, id: &str) -> Result<Tenure> {
+        self.connect_with(|member| member.id(id)).await
+    }
+
+    /// A member on this stage, with options.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// use tenure::{Preset, testing::Stage};
+    ///
+    /// let stage = Stage::new();
+    /// let tenure = stage.connect_with(|m| m.id("web-1").preset(Preset::Fast)).await?;
+    /// assert_eq!(tenure.settings().ttl().as_secs(), 3);
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub async fn connect_with(&self, options: impl FnOnce(Builder) -> Builder) -> Result<Tenure> {
+        let builder = Tenure::with_store(self.faults.shared());
+        let tenure = options(builder).manual_clock(self.clock.clone()).connect().await?;
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        members.retain(|member| member.strong_count() > 0);
+        members.push(Arc::downgrade(&tenure.shared));
+        Ok(tenure)
+    }
+
+    /// The store, with every fault it can be told to make, and its counts.
+    #[must_use]
+    pub fn faults(&self) -> &FaultyStore {
+        &self.faults
+    }
+
+    /// The clock. Moving it by hand is a [`jump`](Self::jump).
+    #[must_use]
+    pub fn clock(&self) -> &Arc<ManualClock> {
+        &self.clock
+    }
+
+    /// Begins or ends an outage: every request fails at once.
+    pub fn outage(&self, on: bool) {
+        self.faults.outage(on);
+    }
+
+    /// Makes every request take this long, by the stage's clock.
+    pub fn slow(&self, by: Duration) {
+        self.paced.slow(by);
+    }
+
+    /// Lets time pass in small steps, with everything done on time: heartbeats
+    /// are sent and answered, ttls run out, campaigns bid.
+    pub async fn advance(&self, by: Duration) {
+        let mut left = by;
+        self.settle().await;
+        while left > Duration::ZERO {
+            let step = left.min(self.step());
+            self.clock.advance(step);
+            self.settle().await;
+            left -= step;
+        }
+    }
+
+    /// Lets time pass all at once, as if the machine had been suspended or the
+    /// process stopped: nothing was done in between.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// # let stage = tenure::testing::Stage::new();
+    /// # let tenure = stage.connect("web-1").await?;
+    /// let leadership = tenure.election("nightly").campaign().await?;
+    /// stage.jump(std::time::Duration::from_secs(60));
+    /// assert!(!leadership.is_current());
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub fn jump(&self, by: Duration) {
+        self.clock.advance(by);
+    }
+
+    /// A step short enough for every member's shortest timing.
+    fn step(&self) -> Duration {
+        let heartbeats = self.members().into_iter().map(|m| m.settings.heartbeat() / 4);
+        heartbeats.min().unwrap_or(Duration::from_secs(1)).max(Duration::from_millis(1))
+    }
+
+    fn members(&self) -> Vec<Arc<Shared>> {
+        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        members.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Returns once no member has anything to do before the clock moves on.
+    ///
+    /// What the members' threads do is waited for; what the application's own
+    /// tasks make of it is theirs.
+    pub async fn settle(&self) {
+        let mut quiet = 0;
+        while quiet < 3 {
+            let before = self.faults.counts();
+            for member in self.members() {
+                member.idle().await;
+            }
+            tokio::task::yield_now().await;
+            quiet = if self.faults.counts() == before { quiet + 1 } else { 0 };
+        }
+    }
+
+    /// Waits until somebody leads this election.
+    pub async fn until_led(&self, election: impl AsRef<str>) -> Option<Holder> {
+        let name = ElectionName::new(election).ok()?;
+        loop {
+            self.settle().await;
+            if let Some(holder) = self.holder(&name).await {
+                return Some(holder);
+            }
+        }
+    }
+
+    /// Takes the leadership of an election away from whoever has it, as when
+    /// its member is ended behind its back. `None` if nobody leads.
+    pub async fn lose(&self, election: impl AsRef<str>) -> Result<Option<TermNumber>> {
+        let name = ElectionName::new(election)?;
+        let Some(view) = self.view(&name).await else { return Ok(None) };
+        let (Some(holder), number) = (view.holder, view.number) else { return Ok(None) };
+        self.amend(Amend::Evict { member: holder.member.id, now: true, by: note() }).await?;
+        Ok(Some(number))
+    }
+
+    /// Asks whoever leads an election to step down.
+    pub async fn ask_to_step_down(
+        &self,
+        election: impl AsRef<str>,
+        reason: impl AsRef<str>,
+    ) -> Result<Amended> {
+        let election = ElectionName::new(election)?;
+        let (number, to, reason, by) = (None, None, Note::new(reason), note());
+        self.amend(Amend::StepDown { election, number, to, reason, by }).await
+    }
+
+    /// Asks whoever leads an election to hand over to the candidate `to`.
+    pub async fn ask_to_hand_over(
+        &self,
+        election: impl AsRef<str>,
+        to: &MemberId,
+    ) -> Result<Amended> {
+        let election = ElectionName::new(election)?;
+        let (number, to, reason, by) = (None, Some(to.clone()), Note::default(), note());
+        self.amend(Amend::StepDown { election, number, to, reason, by }).await
+    }
+
+    /// Lets nobody be newly elected until [`resume`](Self::resume).
+    pub async fn pause(&self, election: impl AsRef<str>) -> Result<Amended> {
+        let (election, reason, by) = (ElectionName::new(election)?, Note::default(), note());
+        self.amend(Amend::Pause { election, reason, by }).await
+    }
+
+    /// Lifts a pause.
+    pub async fn resume(&self, election: impl AsRef<str>) -> Result<Amended> {
+        let (election, by) = (ElectionName::new(election)?, note());
+        self.amend(Amend::Resume { election, by }).await
+    }
+
+    /// The test's own requests meet no faults and no delay, and are not
+    /// counted.
+    async fn amend(&self, amend: Amend) -> Result<Amended> {
+        let amended = self.paced.inner().amend(&Namespace::default(), &amend).await?;
+        self.settle().await;
+        Ok(amended)
+    }
+
+    async fn view(&self, election: &ElectionName) -> Option<tenure_core::ElectionView> {
+        let query = Query::elections([election.clone()]);
+        let snapshot = self.paced.inner().read(&Namespace::default(), &query).await.ok()?;
+        snapshot.elections.into_iter().next()
+    }
+
+    async fn holder(&self, election: &ElectionName) -> Option<Holder> {
+        self.view(election).await?.holder
+    }
+}
+
+/// Who asks, in the journal.
+fn note() -> Note {
+    Note::new("the test")
+}
