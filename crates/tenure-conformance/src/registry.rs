@@ -61,6 +61,7 @@ macro_rules! each_case {
                 the_vacancy_of_an_expired_holder_is_kept_too,
                 a_reservation_lapses_with_its_time,
                 a_reservation_lapses_with_its_heir,
+                a_reservation_lapses_with_an_expired_heir,
                 a_vacancy_is_kept_for_the_successor_named,
                 a_successor_that_is_gone_blocks_nobody,
                 nobody_inherits_from_itself,

@@ -99,6 +99,20 @@ pub(crate) async fn a_reservation_lapses_with_its_heir(world: &World<'_>) -> Out
     Ok(())
 }
 
+/// C10: nor does one whose heir has died without a word.
+pub(crate) async fn a_reservation_lapses_with_an_expired_heir(world: &World<'_>) -> Outcome {
+    let a = world.member("a").await?;
+    let (low, high) = (world.member("low").await?, world.member("high").await?);
+    let term = a.win("e").await?;
+    low.lose_by("e", How::priority(10)).await?;
+    high.lose_by("e", How::priority(20)).await?;
+    a.resign_with(&term, None, world.long()).await?;
+    high.fade(world.unit()).await?;
+    world.lapse(&[&low]).await?;
+    low.win_by("e", How::priority(10)).await?;
+    Ok(())
+}
+
 /// C10: the hand-over names its successor, who leads, and nobody in between.
 pub(crate) async fn a_vacancy_is_kept_for_the_successor_named(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
