@@ -171,3 +171,18 @@ async fn dropping_a_handle_does_not_hand_its_terms_over_early() {
         held(second.claim(&ns(), &claim(&b, "e", nonce)).await.unwrap());
     }
 }
+
+/// M1: a life that is over is not begun again by a late copy of its join, for as
+/// long as the journal remembers it.
+#[tokio::test]
+async fn a_late_join_does_not_bring_a_past_life_back() {
+    let place = Place::new();
+    let store = place.open().await;
+    let a = member("a", 1);
+    joined(&store, &a).await;
+    store.leave(&ns(), &a).await.unwrap();
+    let again = store.join(&ns(), &join(&a)).await.unwrap();
+    assert_eq!(again, Joined::Taken { by: a.incarnation, remaining: Duration::ZERO });
+    assert!(store.read(&ns(), &Query::members()).await.unwrap().members.is_empty());
+    assert!(place.lock_files().is_empty());
+}
