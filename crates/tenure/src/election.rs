@@ -8,6 +8,7 @@ use tenure_core::{
     TermNumber,
 };
 use tokio::sync::oneshot;
+use tracing::Instrument;
 
 use crate::driver::{Command, Patience};
 use crate::history::PastTerm;
@@ -85,8 +86,9 @@ impl Election {
         let (priority, ticket) = (self.priority, self.shared.ticket());
         let e = election.clone();
         self.shared.send(Command::Stand { election: e, priority, patience, ticket, reply })?;
+        let span = tracing::info_span!(target: "tenure", "campaign", %election);
         let mut guard = Candidacy { shared: &self.shared, election, ticket, standing: true };
-        let answer = answer.await.map_err(|_| Error::ShutDown);
+        let answer = answer.instrument(span).await.map_err(|_| Error::ShutDown);
         // Answered: the candidacy is over, or is a leadership now.
         guard.standing = false;
         Ok(answer??.map(|reign| Leadership::new(reign, self.shared.clone())))

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tenure_core::LostReason;
+use tracing::Instrument;
 
 use crate::{Election, LeadError, Leadership};
 
@@ -127,7 +128,10 @@ where
     F: FnOnce(Leadership) -> Fut,
     Fut: Future<Output = Result<T, E>>,
 {
-    match run(&leadership, work).await {
+    let term = leadership.number().get();
+    let span =
+        tracing::info_span!(target: "tenure", "lead", election = %leadership.term().election, term);
+    match run(&leadership, work).instrument(span).await {
         Ended::Lost(reason) => {
             // The work is dropped by now: the store may know. `Held` says so
             // when this last handle goes, unless the work kept one.
