@@ -68,12 +68,12 @@ fn a_storm_of_hints_changes_nothing_and_delays_no_heartbeat() {
                 Request::Claim(_) => claims += 1,
                 _ => looks += 1,
             }
+            assert!(looks <= seconds * 21, "{looks} looks in {seconds} s");
+            assert!(claims <= seconds * 42, "{claims} claims in {seconds} s");
             Some(Ok(store(request)))
         });
     }
     assert_eq!(beats, [3_500, 6_000, 8_500]);
-    assert!(looks <= seconds * 21, "{looks} looks in {seconds} s");
-    assert!(claims <= seconds * 42, "{claims} claims in {seconds} s");
     assert_eq!(script.lost(), []);
     let quiet = |e: &Event| matches!(e, Event::Standby { .. } | Event::Trusted { .. });
     assert!(script.events.iter().all(quiet));
@@ -83,9 +83,39 @@ fn a_storm_of_hints_changes_nothing_and_delays_no_heartbeat() {
 #[test]
 fn a_look_that_hangs_delays_no_heartbeat() {
     let mut script = leading_and_waiting();
+    script.run_to(3_000);
     script.feed(Input::Hint(Hint::Anything));
     script.run_to(3_500);
-    assert!(script.has_asked(is_beat));
+    assert!(script.has_asked(is_read) && script.has_asked(is_beat));
+}
+
+/// N1, B19: a storm of deaths of the holder, forged, makes a bounded number of
+/// bids.
+#[test]
+fn a_storm_of_deaths_makes_a_bounded_number_of_bids() {
+    let mut script = leading_and_waiting();
+    let mut store = steady(script.me());
+    let mut claims = 0;
+    for hint in 0..10_000u64 {
+        script.feed(Input::Hint(Hint::Gone(Incarnation::from_u128(7))));
+        script.play(1_000 + hint / 10, |_, request| {
+            claims += u32::from(is_claim(request));
+            assert!(claims <= 21, "{claims} claims within a second");
+            Some(Ok(store(request)))
+        });
+    }
+    assert!(claims > 10);
+}
+
+/// N1: what is not stood for here is not looked at.
+#[test]
+fn hints_about_other_elections_ask_nothing() {
+    let mut script = Script::leading(SHARED, "nightly");
+    script.feed(Input::Hint(Hint::Election(name("unknown"))));
+    script.feed(Input::Hint(elect("unknown", Some("me"))));
+    script.feed(Input::Hint(Hint::Gone(Incarnation::from_u128(7))));
+    script.run_to(3_000);
+    assert!(script.sent.is_empty());
 }
 
 /// N1: a forged hint that we are gone costs a heartbeat, and nothing else.
@@ -190,16 +220,20 @@ fn lost_hints_are_made_up_for_by_the_heartbeat() {
 /// H15: a look that failed is repeated until it is answered.
 #[test]
 fn a_failed_look_is_repeated() {
-    let mut script = leading_and_waiting();
-    script.feed(Input::Hint(Hint::Anything));
-    script.answer(Err(REFUSED));
-    script.run_for(100);
-    let me = script.me();
-    script.seen([held_by("nightly", me, 1, 10_000)]);
-    script.run_for(50);
-    script.answer(Ok(joined()));
-    script.run_for(100);
-    assert!(script.has_asked(is_read), "the answer to something else is none");
+    for hint in [Hint::Anything, Hint::Election(name("weekly"))] {
+        let mut script = leading_and_waiting();
+        script.feed(Input::Hint(hint));
+        let first = script.take(is_read);
+        script.reply(first.id, Err(REFUSED));
+        // In turns with the look at what is waited for, if that is wanted too.
+        let mut failures = [Err(UNKNOWN), Ok(joined())].into_iter();
+        let mut again = 0;
+        script.play(3_000, |_, request| {
+            again += usize::from(*request == first.request);
+            failures.next()
+        });
+        assert!(again >= 1, "never asked again: {:?}", first.request);
+    }
 }
 
 /// H27: a storm of hints about lives that nobody knows does not fill the memory,

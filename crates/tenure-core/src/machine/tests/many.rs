@@ -1,7 +1,6 @@
 //! One member, ten thousand elections (C12).
 
 use alloc::format;
-use core::time::Duration;
 
 use super::script::*;
 use crate::*;
@@ -115,6 +114,7 @@ fn a_storm_over_ten_thousand_candidacies_is_cheap() {
         script.play(1_000 + hint / 10, |_, request| match request {
             Request::Read(query) => {
                 reads += 1;
+                assert!(reads <= 21, "{reads} looks within a second");
                 let names = match &query.which {
                     Which::Named(names) => names.len(),
                     _ => 0,
@@ -125,6 +125,5 @@ fn a_storm_over_ten_thousand_candidacies_is_cheap() {
             _ => None,
         });
     }
-    let gap = Duration::from_millis(50);
-    assert!(reads <= 1 + Duration::from_secs(1).as_millis() / gap.as_millis(), "{reads} looks");
+    assert!(reads > 10);
 }
