@@ -13,7 +13,11 @@ use crate::Error;
 /// use. It must prove, in the transaction itself, that no newer term of the
 /// election exists than the one given, and keep any from being given out until
 /// the transaction ends; a check that is a separate read is no fence (B15).
-pub trait FenceIn {
+///
+/// `Via` is a type of the store crate's own. Without it that crate could not
+/// implement this trait for a driver's transaction, since both belong to
+/// others. It is inferred, and callers never write it.
+pub trait FenceIn<Via> {
     /// Succeeds if `term` is the newest of its election, and holds it still
     /// until the transaction ends. After an error the caller rolls back.
     fn fence_in(

@@ -169,7 +169,7 @@ impl Leadership {
 
     /// Proves in the caller's own transaction that no newer term exists, and
     /// holds the term still until the transaction ends. Roll back on an error.
-    pub async fn fence<T: FenceIn>(&self, transaction: &mut T) -> Result<(), FenceError> {
+    pub async fn fence<T: FenceIn<Via>, Via>(&self, transaction: &mut T) -> Result<(), FenceError> {
         transaction.fence_in(&self.held.shared.ns, self.term()).await
     }
 }
