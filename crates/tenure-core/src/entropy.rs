@@ -7,15 +7,24 @@ use crate::time::nanos;
 
 /// A small generator (SplitMix64 over a 128-bit state). It spreads retries and
 /// makes incarnations; it guards no secret.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Entropy {
     high: u64,
     low: u64,
+    /// Without jitter, for the model checker; see [`steady`](Self::steady).
+    steady: bool,
 }
 
 impl Entropy {
     pub(crate) fn new(seed: u128) -> Self {
-        Self { high: (seed >> 64) as u64, low: seed as u64 }
+        Self { high: (seed >> 64) as u64, low: seed as u64, steady: false }
+    }
+
+    /// No jitter from here on: a model checker tries all orders anyway, and
+    /// equal situations must be equal states.
+    #[cfg(feature = "model")]
+    pub(crate) fn steady(&mut self) {
+        self.steady = true;
     }
 
     fn next(&mut self) -> u64 {
@@ -34,6 +43,9 @@ impl Entropy {
 
     /// A duration between zero and `most`, evenly.
     pub(crate) fn up_to(&mut self, most: Duration) -> Duration {
+        if self.steady {
+            return Duration::ZERO;
+        }
         Duration::from_nanos(self.next() % nanos(most).saturating_add(1).max(1))
     }
 

@@ -41,7 +41,7 @@ impl fmt::Display for Seq {
 }
 
 /// One line of the journal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// Its place: one more than the entry before.
     pub seq: Seq,
@@ -52,7 +52,7 @@ pub struct Entry {
 }
 
 /// What a journal entry records.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Happening {
     /// A member joined.
     Joined {
@@ -177,7 +177,7 @@ pub enum ReleaseCause {
 /// A word from the store that something may have changed. Every hint only
 /// causes a look (rule N1): lost, late, doubled or forged hints change nothing
 /// but latency.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Hint {
     /// Anything at all may have changed: look at everything.
     Anything,

@@ -77,7 +77,7 @@ impl fmt::Display for MemberRef {
 }
 
 /// A live member, as a snapshot shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MemberView {
     /// Which life of which member.
     pub member: MemberRef,

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A request of the machine's, to be carried to the store.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Request {
     /// Become a member.
     Join(Join),
@@ -27,7 +27,7 @@ pub enum Request {
 }
 
 /// A store's answer to the [`Request`] of the same name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reply {
     /// To [`Request::Join`].
     Join(Joined),
@@ -44,14 +44,14 @@ pub enum Reply {
 }
 
 /// The request failed. What the machine needs to know of it is one thing only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Failed {
     /// Whether the write may have been applied all the same (rule E2).
     pub may_have_applied: bool,
 }
 
 /// Asks to become a member.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Join {
     /// The life that begins.
     pub member: MemberRef,
@@ -66,7 +66,7 @@ pub struct Join {
 }
 
 /// The answer to a [`Join`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Joined {
     /// The member is in; also the answer when this very life was in already.
     In {
@@ -85,7 +85,7 @@ pub enum Joined {
 }
 
 /// Says that a member lives.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Heartbeat {
     /// Which life of which member.
     pub member: MemberRef,
@@ -106,7 +106,7 @@ pub struct TermRef {
 }
 
 /// The answer to a [`Heartbeat`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Beat {
     /// The member lives, for its ttl from a moment after the request was sent.
     Alive {
@@ -130,7 +130,7 @@ pub enum Beat {
 }
 
 /// The answer for one term of a heartbeat that is not shared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TermBeat {
     /// The term.
     pub term: TermRef,
@@ -139,7 +139,7 @@ pub struct TermBeat {
 }
 
 /// What became of one term at a heartbeat that is not shared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TermOutcome {
     /// It is renewed from a moment after the request was sent.
     Renewed {
@@ -153,7 +153,7 @@ pub enum TermOutcome {
 }
 
 /// Stands for elections, and wins those that are free.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Claim {
     /// Who.
     pub member: MemberRef,
@@ -167,7 +167,7 @@ pub struct Claim {
 }
 
 /// One bid of a [`Claim`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bid {
     /// The election.
     pub election: ElectionName,
@@ -178,7 +178,7 @@ pub struct Bid {
 }
 
 /// The answer to a [`Claim`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Claims {
     /// One answer for each bid, in order.
     Answered(Vec<Claimed>),
@@ -190,7 +190,7 @@ pub enum Claims {
 }
 
 /// The answer to one [`Bid`]. Losing is an answer, not an error.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 // Not boxed: a claim is answered `Held` far more often than `Won`.
 #[allow(clippy::large_enum_variant)]
 pub enum Claimed {
@@ -203,7 +203,7 @@ pub enum Claimed {
 }
 
 /// Gives terms back, or stops standing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     /// Who.
     pub member: MemberRef,
@@ -214,7 +214,7 @@ pub struct Release {
 }
 
 /// One election of a [`Release`]. The member's candidacy in it ends too.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReleaseItem {
     /// The election.
     pub election: ElectionName,
@@ -228,7 +228,7 @@ pub struct ReleaseItem {
 }
 
 /// An operator's request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Amend {
     /// Ask the holder to step down (rule E5).
     StepDown {
@@ -275,7 +275,7 @@ pub enum Amend {
 }
 
 /// The answer to an [`Amend`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Amended {
     /// Done, or asked; the term or member it went to.
     Done {

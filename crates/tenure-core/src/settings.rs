@@ -192,7 +192,7 @@ fn part(whole: Duration, ppm: u32) -> Duration {
 }
 
 /// Timings whose relations have been checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
     ttl: Duration,
     heartbeat: Duration,

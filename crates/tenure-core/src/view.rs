@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// One election, as it stood at one moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ElectionView {
     /// Its name.
     pub election: ElectionName,
@@ -55,7 +55,7 @@ impl ElectionView {
 }
 
 /// Who holds an election.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Holder {
     /// Which life of which member.
     pub member: MemberRef,
@@ -71,7 +71,7 @@ pub struct Holder {
 }
 
 /// A pause: nobody is newly elected until it is lifted.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Pause {
     /// Why.
     pub reason: Note,
@@ -80,7 +80,7 @@ pub struct Pause {
 }
 
 /// A request to step down, meant for one term only.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StepDown {
     /// The term it is meant for.
     pub number: TermNumber,
@@ -93,7 +93,7 @@ pub struct StepDown {
 }
 
 /// A vacancy kept for one candidate for a short time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reservation {
     /// For whom.
     pub member: MemberId,
@@ -102,7 +102,7 @@ pub struct Reservation {
 }
 
 /// A member standing for an election.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Candidate {
     /// Which life of which member.
     pub member: MemberRef,
@@ -113,7 +113,7 @@ pub struct Candidate {
 }
 
 /// Which elections a query is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Which {
     /// None of them.
     Nothing,
@@ -126,7 +126,7 @@ pub enum Which {
 }
 
 /// What to read. All of an answer is of one moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Query {
     /// Which elections.
     pub which: Which,
@@ -164,7 +164,7 @@ impl Query {
 }
 
 /// A consistent answer to a [`Query`], with its place in the journal.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Snapshot {
     /// The journal position the answer reflects: everything up to it and
     /// nothing after it. Zero where the store keeps no journal.

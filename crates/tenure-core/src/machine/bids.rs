@@ -15,7 +15,7 @@ use crate::{
 /// store's clock, and cost a second one.
 const JUST_AFTER: Duration = Duration::from_millis(1);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Bidding {
     pub(super) slot: Slot<Vec<(ElectionName, Nonce)>>,
 }

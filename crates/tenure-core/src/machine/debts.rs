@@ -11,7 +11,7 @@ use crate::{
     ElectionName, MemberId, Mono, Release, ReleaseCause, ReleaseItem, Request, TermNumber,
 };
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Debts {
     owed: BTreeMap<ElectionName, Debt>,
     /// How many of them are terms.
@@ -19,7 +19,7 @@ pub(super) struct Debts {
     pub(super) slot: Slot<Vec<(ElectionName, Option<TermNumber>)>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Debt {
     /// The term; `None` if only the candidacy is to end.
     pub(super) number: Option<TermNumber>,

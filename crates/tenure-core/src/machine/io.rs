@@ -20,7 +20,7 @@ impl RequestId {
 }
 
 /// What of a store's capabilities the machine goes by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StoreTraits {
     /// One heartbeat renews everything a member holds.
     pub shared_heartbeat: bool,
@@ -31,7 +31,7 @@ pub struct StoreTraits {
 }
 
 /// What the machine is fed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
     /// The time it asked to be woken at has come, or may have.
     Wake,
@@ -79,7 +79,7 @@ pub enum Input {
 }
 
 /// What the machine gives out, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Output {
     /// Carry this to the store.
     Send(Outgoing),
@@ -88,7 +88,7 @@ pub enum Output {
 }
 
 /// A request on its way out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Outgoing {
     /// Its number.
     pub id: RequestId,
@@ -99,7 +99,7 @@ pub struct Outgoing {
 }
 
 /// What the application is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// The member is in the store, in this life.
     Joined {

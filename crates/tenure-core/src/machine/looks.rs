@@ -16,7 +16,7 @@ use crate::{
 /// such hints would only cost memory.
 const MOST_GONE: usize = 1_000;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Looks {
     /// Elections to look at.
     wanted: BTreeSet<ElectionName>,
@@ -36,7 +36,7 @@ pub(super) struct Looks {
 }
 
 /// A look in flight.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Look {
     own_terms: bool,
     names: Vec<ElectionName>,

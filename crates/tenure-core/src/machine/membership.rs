@@ -11,7 +11,7 @@ use crate::{
 /// How often a leave is tried before the member is left to its ttl.
 const LEAVE_TRIES: u32 = 3;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Membership {
     state: State,
     /// Whether to be a member even while standing for nothing.
@@ -24,7 +24,7 @@ pub(super) struct Membership {
     leave_tries: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 enum State {
     #[default]
     Out,
@@ -34,7 +34,7 @@ enum State {
 }
 
 /// One life in the store.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Life {
     pub(super) member: MemberRef,
     attention: u64,
@@ -45,7 +45,7 @@ pub(super) struct Life {
 }
 
 /// What a heartbeat in flight was sent with.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct BeatSent {
     /// See [`Machine::activity`].
     activity: u64,

@@ -70,6 +70,8 @@ use crate::{ElectionName, Failed, MemberId, Mono, Nonce, Profile, Reply, Request
 /// assert!(matches!(out.request, Request::Join(_)));
 /// ```
 #[derive(Debug)]
+// Two clones would act as one member, so only the model checker may clone.
+#[cfg_attr(feature = "model", derive(Clone, Hash))]
 pub struct Machine {
     id: MemberId,
     profile: Profile,

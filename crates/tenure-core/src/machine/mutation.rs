@@ -4,7 +4,7 @@
 use super::Machine;
 
 /// One rule broken on purpose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 // Exported only with the feature.
 #[allow(unreachable_pub)]
 pub enum Mutation {
@@ -43,6 +43,13 @@ pub enum Mutation {
 }
 
 impl Machine {
+    /// Takes the jitter out, for the model checker.
+    #[cfg(feature = "model")]
+    #[doc(hidden)]
+    pub fn steady(&mut self) {
+        self.entropy.steady();
+    }
+
     /// Breaks a rule.
     #[cfg(feature = "mutations")]
     #[doc(hidden)]

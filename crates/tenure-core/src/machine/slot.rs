@@ -9,7 +9,7 @@ use crate::Settings;
 use crate::entropy::Entropy;
 
 /// One kind of request: what is in flight, and when the next may go out.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Slot<T> {
     flight: Option<Flight<T>>,
     failures: u32,
@@ -17,7 +17,7 @@ pub(super) struct Slot<T> {
 }
 
 /// A request in flight and what it will be needed for when the reply comes.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Flight<T> {
     pub(super) id: RequestId,
     /// Before the request was sent: trust is counted from here (rule T1).

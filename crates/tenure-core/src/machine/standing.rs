@@ -7,7 +7,7 @@ use super::StopReason;
 use crate::{ElectionName, Incarnation, Mono, Nonce, Priority, TermNumber};
 
 /// A member standing for one election, or leading it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Candidacy {
     pub(super) priority: Priority,
     pub(super) stage: Stage,
@@ -24,7 +24,7 @@ pub(super) struct Candidacy {
     pub(super) heard: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) enum Stage {
     /// Waits, and bids at this moment unless told otherwise; [`Mono::MAX`]
     /// while an older term must be given back first.
@@ -38,7 +38,7 @@ pub(super) enum Stage {
 }
 
 /// A term this machine knows it holds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Reign {
     pub(super) number: TermNumber,
     /// Until when it is trusted, where each term is renewed on its own;
@@ -82,7 +82,7 @@ impl Stage {
 }
 
 /// All candidacies of the member, by election.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Standings {
     by_election: BTreeMap<ElectionName, Candidacy>,
     bids: BTreeSet<(Mono, ElectionName)>,

@@ -8,7 +8,7 @@ use tenure_core::{Entry, Happening, Seq, Timestamp};
 pub(super) const DEFAULT_BOUND: usize = 10_000;
 
 /// The newest entries, each one place after the one before.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Journal {
     entries: VecDeque<Entry>,
     last: Seq,

@@ -30,7 +30,7 @@ use super::journal::{DEFAULT_BOUND, Journal};
 /// assert!(matches!(state.heartbeat(now + ttl / 2, &beat), Beat::Alive { .. }));
 /// assert!(matches!(state.heartbeat(now + ttl * 2, &beat), Beat::Ended { .. }));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryState {
     pub(super) members: BTreeMap<MemberId, Member>,
     pub(super) elections: BTreeMap<ElectionName, Election>,
@@ -38,7 +38,7 @@ pub struct MemoryState {
 }
 
 /// A member: one life under an id, with one heartbeat for all it holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Member {
     pub(super) member: MemberRef,
     pub(super) profile: Profile,
@@ -53,7 +53,7 @@ pub(super) struct Member {
 
 /// An election. It is kept for as long as it has a number, so that numbers
 /// never go back (H5).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Election {
     pub(super) number: TermNumber,
     /// Who won last and by which attempt, whether or not the term still stands.
@@ -66,21 +66,21 @@ pub(super) struct Election {
 }
 
 /// Who holds an election, under its present number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Held {
     pub(super) member: MemberRef,
     pub(super) elected_at: Timestamp,
 }
 
 /// A vacancy that is kept for one candidate.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Reserved {
     pub(super) member: MemberId,
     pub(super) until: Mono,
 }
 
 /// One member's standing in one election.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Candidacy {
     pub(super) incarnation: Incarnation,
     pub(super) priority: Priority,
