@@ -1,0 +1,341 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::span;
+
+/// Leader election on the store you already run.
+#[derive(Debug, Parser)]
+#[command(name = "tenure", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Exit codes, the environment and the config file: tenure codes")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// What every verb takes.
+#[derive(Args, Debug)]
+pub(crate) struct Global {
+    /// The store, as a URL: sqlite:/path/to/file.db, memory:. Without one, an
+    /// SQLite file in the user's state directory
+    #[arg(long, global = true, env = "TENURE_STORE", hide_env_values = true, value_name = "URL")]
+    pub(crate) store: Option<String>,
+    /// The isolated world of members and elections to look at
+    #[arg(long, short, global = true, env = "TENURE_NAMESPACE", value_name = "NS")]
+    pub(crate) namespace: Option<String>,
+    /// Defaults for what is not said here; without it, tenure/config.toml in
+    /// $XDG_CONFIG_HOME or ~/.config
+    #[arg(long, global = true, env = "TENURE_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Answer in JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Colour the answer
+    #[arg(long, global = true, value_enum, value_name = "WHEN")]
+    pub(crate) color: Option<Color>,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    Always,
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Run a command only while leading an election
+    Run(Box<RunArgs>),
+    /// Show who leads, since when, and who waits
+    Status(NameArgs),
+    /// Print every change as it happens
+    Watch(WatchArgs),
+    /// Show past terms: who, how long, why they ended
+    History(HistoryArgs),
+    /// List the live members
+    Members,
+    /// List the elections
+    Elections,
+    /// Ask the leader to step down, or to hand over
+    Resign(ResignArgs),
+    /// Let nobody be newly elected; whoever leads goes on
+    Pause(PauseArgs),
+    /// Lift a pause
+    Resume(OneName),
+    /// End a member
+    Evict(EvictArgs),
+    /// Say by exit code whether somebody leads
+    Check(CheckArgs),
+    /// Say by exit code whether a term is still the newest
+    Fence(FenceArgs),
+    /// Watch and steer everything on one screen
+    Top(TopArgs),
+    /// Look for what is wrong with the store, the clocks and the timings
+    Doctor(DoctorArgs),
+    /// Find timings for what you need, and what they cost
+    Timing(TimingArgs),
+    /// Print the SQL that makes a store's tables
+    Schema(SchemaArgs),
+    /// Show an election, a crash and a hand-over, explained
+    Demo,
+    /// Print the completions for a shell
+    #[command(hide = true)]
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page
+    #[command(hide = true)]
+    Man,
+    /// Print the exit codes, the environment and the config file
+    #[command(hide = true)]
+    Codes,
+}
+
+/// `tenure run`.
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// The election to stand for
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) election: String,
+    /// This member's id; without one, host, process and a random part
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
+    /// How long a term outlives its last renewal
+    #[arg(long, value_parser = span::parse, value_name = "DURATION", conflicts_with = "preset")]
+    pub(crate) ttl: Option<Duration>,
+    /// Named timings
+    #[arg(long, value_enum)]
+    pub(crate) preset: Option<PresetName>,
+    /// Preferred candidates have a higher one; 0 never leads [default: 100]
+    #[arg(long, value_name = "N")]
+    pub(crate) priority: Option<u16>,
+    /// Where this member can be reached; may be repeated
+    #[arg(long = "endpoint", value_name = "HOST:PORT")]
+    pub(crate) endpoints: Vec<String>,
+    /// Published beside the endpoints, as a JSON object; may be repeated
+    #[arg(long = "meta", value_name = "KEY=VALUE")]
+    pub(crate) meta: Vec<String>,
+    /// How long the command may take to stop after TERM before it is killed
+    /// [default: three tenths of the ttl, at most 10s]
+    #[arg(long, value_parser = span::parse, value_name = "DURATION")]
+    pub(crate) grace: Option<Duration>,
+    /// Give up if not elected within this time
+    #[arg(long, value_parser = span::parse, value_name = "DURATION", conflicts_with = "no_wait")]
+    pub(crate) wait: Option<Duration>,
+    /// Give up unless elected at once
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+    /// Start the command again when it ends, while still leading
+    #[arg(long, value_enum, default_value_t = Restart::Never)]
+    pub(crate) restart: Restart,
+    /// What to do after the term was lost and the command stopped
+    #[arg(long, value_enum, default_value_t = OnLost::Exit)]
+    pub(crate) on_lost: OnLost,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// The command, after --
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+/// A set of timings by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PresetName {
+    /// ttl 3s: one data centre
+    Fast,
+    /// ttl 10s: most deployments
+    Normal,
+    /// ttl 60s: unreliable networks
+    Patient,
+}
+
+/// Whether to start the command again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Restart {
+    Never,
+    /// If it ended with another code than 0
+    OnFailure,
+    Always,
+}
+
+/// What follows a lost term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnLost {
+    /// End, with the documented code
+    Exit,
+    /// Stand again
+    Standby,
+}
+
+/// A verb about one election or all.
+#[derive(Args, Debug)]
+pub(crate) struct NameArgs {
+    /// The election; all if none is named
+    pub(crate) name: Option<String>,
+}
+
+/// A verb about one election.
+#[derive(Args, Debug)]
+pub(crate) struct OneName {
+    /// The election
+    pub(crate) name: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WatchArgs {
+    /// The elections; all if none is named
+    pub(crate) names: Vec<String>,
+    /// Begin after this place in the journal, as printed at the start of a line
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) from: Option<u64>,
+    /// End after so many lines
+    #[arg(long, value_name = "N")]
+    pub(crate) count: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct HistoryArgs {
+    /// The election; all if none is named
+    pub(crate) name: Option<String>,
+    /// Only terms that stood within this time before now
+    #[arg(long, value_parser = span::parse, value_name = "DURATION")]
+    pub(crate) since: Option<Duration>,
+    /// At most so many terms of each election, the newest
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub(crate) limit: usize,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ResignArgs {
+    /// The election
+    pub(crate) name: String,
+    /// Why; the leader and the journal are told
+    #[arg(long, default_value = "", value_name = "TEXT")]
+    pub(crate) reason: String,
+    /// Hand over to this candidate
+    #[arg(long, value_name = "MEMBER")]
+    pub(crate) to: Option<String>,
+    /// Wait until it has happened, for so long [default: 30s]
+    #[arg(
+        long, value_parser = span::parse, value_name = "DURATION",
+        num_args = 0..=1, require_equals = true, default_missing_value = "30s"
+    )]
+    pub(crate) wait: Option<Duration>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PauseArgs {
+    /// The election
+    pub(crate) name: String,
+    /// Why; status and the journal show it
+    #[arg(long, default_value = "", value_name = "TEXT")]
+    pub(crate) reason: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EvictArgs {
+    /// The member's id
+    pub(crate) member: String,
+    /// Return at once instead of waiting until its ttl has run out
+    #[arg(long, conflicts_with = "now")]
+    pub(crate) no_wait: bool,
+    /// Give away what it holds at once, although it may still believe that it
+    /// leads: only the fence keeps such a leader harmless
+    #[arg(long)]
+    pub(crate) now: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// The election
+    pub(crate) name: String,
+    /// Answer yes only if this member leads
+    #[arg(long, value_name = "ID")]
+    pub(crate) leader_is: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FenceArgs {
+    /// The election
+    pub(crate) name: String,
+    /// The number of the term
+    pub(crate) term: u64,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TopArgs {
+    /// Show only elections and members whose name has this in it
+    #[arg(long, default_value = "", value_name = "TEXT")]
+    pub(crate) filter: String,
+    /// How often to look, besides when something happens
+    #[arg(long, value_parser = span::parse, default_value = "1s", value_name = "DURATION")]
+    pub(crate) every: Duration,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {
+    /// Judge the timings of this preset against what is measured
+    #[arg(long, value_enum, default_value_t = PresetName::Normal)]
+    pub(crate) preset: PresetName,
+    /// How long to compare the store's clock with this host's
+    #[arg(long, value_parser = span::parse, default_value = "1s", value_name = "DURATION")]
+    pub(crate) clock_for: Duration,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TimingArgs {
+    /// After a crash somebody must lead again within this time
+    #[arg(long, value_parser = span::parse, value_name = "DURATION")]
+    pub(crate) recover_in: Duration,
+    /// An outage of the store of this length must not cost the leadership
+    #[arg(long, value_parser = span::parse, value_name = "DURATION")]
+    pub(crate) tolerate: Duration,
+    /// How many members there are
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    pub(crate) members: u32,
+    /// How many elections there are
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) elections: u32,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SchemaArgs {
+    /// The store's name, as in a URL: sqlite
+    #[arg(value_name = "STORE")]
+    pub(crate) kind: String,
+    /// Only what brings tables of this version up to date
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) from: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn resign_waits_for_half_a_minute_unless_told_otherwise() {
+        let wait = |args: &[&str]| match Cli::try_parse_from(args).unwrap().verb {
+            Verb::Resign(resign) => resign.wait,
+            _ => panic!("it is resign"),
+        };
+        assert_eq!(wait(&["tenure", "resign", "x"]), None);
+        assert_eq!(wait(&["tenure", "resign", "x", "--wait"]), Some(Duration::from_secs(30)));
+        assert_eq!(wait(&["tenure", "resign", "--wait=2s", "x"]), Some(Duration::from_secs(2)));
+    }
+}

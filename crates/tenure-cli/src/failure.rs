@@ -1,0 +1,139 @@
+//! What the program says when it cannot do what it was asked.
+
+use std::fmt;
+
+use tenure::{Error, ErrorKind};
+
+use crate::exit::Exit;
+
+/// What every verb gives.
+pub(crate) type Outcome<T = Exit> = Result<T, Failure>;
+
+/// What happened, to what, and what to do; and the code to end with.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    text: String,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, text: impl Into<String>) -> Self {
+        Self { exit, text: text.into() }
+    }
+
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, text)
+    }
+
+    /// The operating system refused `what`.
+    pub(crate) fn system(what: impl fmt::Display, error: impl fmt::Display) -> Self {
+        Self::new(Exit::System, format!("{what} failed: {error}"))
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// Whoever reads our output has gone: nothing to say, nobody to say it to.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.text.is_empty()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Writing to a pipe whose reader has left is how `tenure watch | head` ends.
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            return Self::new(Exit::Ok, "");
+        }
+        Self::system("writing the output", error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let exit = match &error {
+            Error::Store(store) if store.kind() == ErrorKind::Invalid => Exit::Usage,
+            Error::Store(_) => Exit::Store,
+            Error::Name(_) | Error::Settings(_) | Error::Url(_) => Exit::Usage,
+            Error::NotElected { .. } | Error::Unconfirmed { .. } => Exit::NotInTime,
+            _ => Exit::System,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+impl From<tenure::BadName> for Failure {
+    fn from(bad: tenure::BadName) -> Self {
+        Self::usage(bad.to_string())
+    }
+}
+
+impl From<tenure::BadSettings> for Failure {
+    fn from(bad: tenure::BadSettings) -> Self {
+        Self::usage(bad.to_string())
+    }
+}
+
+/// `; did you mean "x"?`, or nothing if no known name is near.
+pub(crate) fn did_you_mean<'a>(
+    given: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    let most = (given.chars().count() / 3).clamp(1, 3);
+    let near = known.into_iter().map(|name| (distance(given, name), name)).min()?;
+    (near.0 <= most).then(|| format!("; did you mean {:?}?", near.1))
+}
+
+/// How many letters must be changed, added, dropped or swapped with their
+/// neighbour.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = change.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_offered_and_far_ones_are_not() {
+        let known = ["nightly", "hourly", "reports"];
+        assert_eq!(did_you_mean("nigthly", known).unwrap(), "; did you mean \"nightly\"?");
+        assert_eq!(did_you_mean("report", known).unwrap(), "; did you mean \"reports\"?");
+        assert_eq!(did_you_mean("backup", known), None);
+        assert_eq!(did_you_mean("x", []), None);
+        assert_eq!(
+            (distance("ab", "ba"), distance("", "abc"), distance("same", "same")),
+            (1, 3, 0)
+        );
+    }
+
+    /// A reader that left is not an error of ours.
+    #[test]
+    fn a_closed_pipe_is_silent() {
+        let gone: Failure = std::io::Error::from(std::io::ErrorKind::BrokenPipe).into();
+        assert!(gone.is_silent() && gone.exit() == Exit::Ok);
+        let full: Failure = std::io::Error::from(std::io::ErrorKind::StorageFull).into();
+        assert!(!full.is_silent() && full.exit() == Exit::System);
+    }
+}

@@ -1,0 +1,80 @@
+#![doc = include_str!("../README.md")]
+
+mod args;
+mod config;
+mod context;
+mod exit;
+mod failure;
+mod output;
+mod run;
+mod span;
+mod top;
+mod verbs;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Verb};
+use context::Context;
+use exit::Exit;
+use failure::{Failure, Outcome};
+
+fn main() -> ExitCode {
+    // How `tenure run` starts its own helpers; not for people, and not a matter
+    // of the command line's rules.
+    if let Some(exit) = run::hidden(std::env::args_os().skip(1)) {
+        return exit.into();
+    }
+    // Mistakes in the command line are clap's to explain; it ends with 2.
+    let cli = Cli::parse();
+    match dispatch(cli) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            if !failure.is_silent() {
+                output::say(&failure.to_string());
+            }
+            failure.exit().into()
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Outcome {
+    match cli.verb {
+        Verb::Completions { shell } => return verbs::papers::completions(shell),
+        Verb::Man => return verbs::papers::man(),
+        Verb::Codes => return verbs::papers::codes(),
+        Verb::Timing(args) => return verbs::timing::run(&Context::new(&cli.global)?, &args),
+        Verb::Schema(args) => return verbs::schema::run(&Context::new(&cli.global)?, &args),
+        _ => {}
+    }
+    let context = Context::new(&cli.global)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::system("starting a runtime", error))?;
+    runtime.block_on(with_store(&context, cli.verb))
+}
+
+async fn with_store(context: &Context, verb: Verb) -> Outcome {
+    match verb {
+        Verb::Run(args) => run::run(context, &args).await,
+        Verb::Status(args) => verbs::status::run(context, &args).await,
+        Verb::Watch(args) => verbs::watch::run(context, &args).await,
+        Verb::History(args) => verbs::history::run(context, &args).await,
+        Verb::Members => verbs::lists::members(context).await,
+        Verb::Elections => verbs::lists::elections(context).await,
+        Verb::Resign(args) => verbs::resign::run(context, &args).await,
+        Verb::Pause(args) => verbs::pause::pause(context, &args).await,
+        Verb::Resume(args) => verbs::pause::resume(context, &args).await,
+        Verb::Evict(args) => verbs::evict::run(context, &args).await,
+        Verb::Check(args) => verbs::check::check(context, &args).await,
+        Verb::Fence(args) => verbs::check::fence(context, &args).await,
+        Verb::Top(args) => top::run(context, &args).await,
+        Verb::Doctor(args) => verbs::doctor::run(context, &args).await,
+        Verb::Demo => verbs::demo::run(context).await,
+        Verb::Completions { .. } | Verb::Man | Verb::Codes | Verb::Timing(_) | Verb::Schema(_) => {
+            Ok(Exit::Ok)
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! How answers are written: for people, aligned and perhaps coloured, or as
+//! JSON.
+
+use std::io::{IsTerminal, Write};
+
+use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
+
+use crate::args::Color;
+use crate::failure::Outcome;
+
+/// Where and how to write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    pub(crate) json: bool,
+    color: bool,
+}
+
+/// What a piece of text means, which decides its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    /// Headings, and what matters less.
+    Faint,
+    Strong,
+    Good,
+    Warn,
+    Bad,
+}
+
+impl Tone {
+    const fn code(self) -> &'static str {
+        match self {
+            Tone::Plain => "",
+            Tone::Faint => "\x1b[2m",
+            Tone::Strong => "\x1b[1m",
+            Tone::Good => "\x1b[32m",
+            Tone::Warn => "\x1b[33m",
+            Tone::Bad => "\x1b[31m",
+        }
+    }
+}
+
+impl Output {
+    pub(crate) fn new(json: bool, color: Color) -> Self {
+        // https://no-color.org: present and not empty.
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let color = match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => !refused && !dumb && std::io::stdout().is_terminal(),
+        };
+        Self { json, color }
+    }
+
+    pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
+        if !self.color || tone == Tone::Plain || text.is_empty() {
+            return text.to_owned();
+        }
+        format!("{}{text}\x1b[0m", tone.code())
+    }
+
+    /// One line.
+    pub(crate) fn line(self, text: &str) -> Outcome<()> {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{text}")?;
+        Ok(out.flush()?)
+    }
+
+    /// One JSON value: indented for itself, on one line in a stream.
+    pub(crate) fn value(self, value: &Value) -> Outcome<()> {
+        let text = serde_json::to_string_pretty(value);
+        self.line(&text.map_err(std::io::Error::from)?)
+    }
+
+    pub(crate) fn value_line(self, value: &Value) -> Outcome<()> {
+        self.line(&value.to_string())
+    }
+
+    pub(crate) fn table(self, table: &Table) -> Outcome<()> {
+        for line in table.lines(self) {
+            self.line(&line)?;
+        }
+        Ok(())
+    }
+}
+
+/// Something on the side: progress, warnings. It goes to stderr, so that a pipe
+/// gets the answer alone.
+pub(crate) fn say(text: &str) {
+    // If even stderr is gone there is nobody left to tell.
+    let _ = writeln!(std::io::stderr().lock(), "tenure: {text}");
+}
+
+/// Rows under headings, aligned by what they look like, not by bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: Vec<Vec<(Tone, String)>>,
+}
+
+impl Table {
+    pub(crate) fn new(headings: &[&str]) -> Self {
+        let head = headings.iter().map(|h| (Tone::Faint, h.to_uppercase())).collect();
+        Self { rows: vec![head] }
+    }
+
+    /// Names on the left, values on the right, no headings.
+    pub(crate) fn facts() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn fact(&mut self, name: &str, tone: Tone, value: impl Into<String>) {
+        self.rows.push(vec![(Tone::Faint, name.to_owned()), (tone, value.into())]);
+    }
+
+    pub(crate) fn row(&mut self, cells: Vec<(Tone, String)>) {
+        self.rows.push(cells);
+    }
+
+    fn lines(&self, output: Output) -> Vec<String> {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let wide = |at: usize| {
+            self.rows.iter().filter_map(|row| row.get(at)).map(|(_, text)| text.width()).max()
+        };
+        let widths: Vec<usize> = (0..columns).map(|at| wide(at).unwrap_or_default()).collect();
+        self.rows.iter().map(|row| line(row, &widths, output)).collect()
+    }
+}
+
+fn line(row: &[(Tone, String)], widths: &[usize], output: Output) -> String {
+    let mut line = String::new();
+    for (at, (tone, text)) in row.iter().enumerate() {
+        line.push_str(&output.paint(*tone, text));
+        if at + 1 < row.len() {
+            let gap = widths[at].saturating_sub(text.width()) + 2;
+            line.extend(std::iter::repeat_n(' ', gap));
+        }
+    }
+    line.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Output = Output { json: false, color: false };
+    const COLOURED: Output = Output { json: false, color: true };
+
+    fn sample() -> Table {
+        let mut table = Table::new(&["name", "term"]);
+        table.row(vec![(Tone::Plain, "選挙".into()), (Tone::Good, "7".into())]);
+        table.row(vec![(Tone::Plain, "nightly".into()), (Tone::Plain, "12".into())]);
+        table
+    }
+
+    #[test]
+    fn columns_line_up_by_what_they_look_like() {
+        assert_eq!(sample().lines(PLAIN), ["NAME     TERM", "選挙     7", "nightly  12"]);
+    }
+
+    #[test]
+    fn colour_changes_no_column() {
+        let strip = |line: &String| {
+            let mut plain = line.clone();
+            for code in ["\x1b[0m", "\x1b[2m", "\x1b[32m"] {
+                plain = plain.replace(code, "");
+            }
+            plain
+        };
+        let coloured = sample().lines(COLOURED);
+        assert_ne!(coloured, sample().lines(PLAIN));
+        assert_eq!(coloured.iter().map(strip).collect::<Vec<_>>(), sample().lines(PLAIN));
+    }
+}

@@ -1,0 +1,260 @@
+//! One term: the command runs under guard, its deadlines follow the trust, and
+//! the term is given up only when nothing of the command is left.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tenure::{Leadership, StopReason, Stopping, Tenure};
+use tokio::sync::Notify;
+
+use super::command;
+use super::signals::{Signals, ends};
+use super::terminal::Terminal;
+use super::timings::Timings;
+use super::ward::{End, Ward};
+use super::wire::{Order, Report};
+use crate::args::{Restart, RunArgs};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::say;
+use crate::verbs::status::because;
+
+/// The first and the longest pause before the command is started again.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
+
+/// What does not change from term to term.
+pub(crate) struct Job<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) args: &'a RunArgs,
+    pub(crate) timings: &'a Timings,
+    pub(crate) renewals: &'a Notify,
+}
+
+/// How a term ended.
+pub(crate) enum Ended {
+    /// The program ends with this.
+    Done(Exit),
+    /// The term was lost or given up as asked.
+    Lost,
+}
+
+/// Why the command was told to stop, the gravest reason last.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Why {
+    /// It was not.
+    Not,
+    /// A signal asked this process to end.
+    Signal,
+    /// Somebody asked the leader to step down.
+    Asked,
+    /// The term was not renewed in time, or is lost.
+    Lost,
+}
+
+pub(crate) async fn lead(
+    tenure: &Tenure,
+    job: &Job<'_>,
+    signals: &mut Signals,
+    leadership: Leadership,
+) -> Outcome<Ended> {
+    let quiet = job.args.quiet;
+    if !quiet {
+        let number = leadership.number();
+        say(&format!("{} leads {} with term {number}", tenure.id(), job.args.election));
+    }
+    let mut pause = PAUSES.0;
+    loop {
+        let began = super::clock::now();
+        let life = Life::begin(tenure, job, &leadership)?;
+        let (end, why) = life.run(signals).await;
+        let exit = exit_of(end);
+        let ended = match why {
+            Why::Not if again(job.args.restart, end) => None,
+            Why::Not => Some(Ended::Done(exit)),
+            Why::Signal => Some(Ended::Done(exit)),
+            Why::Asked | Why::Lost => Some(Ended::Lost),
+        };
+        if let Some(ended) = ended {
+            // Nothing of the command is left: the term may go.
+            if let Err(error) = leadership.resign().await
+                && !quiet
+                && why != Why::Lost
+            {
+                say(&error.to_string());
+            }
+            return Ok(ended);
+        }
+        // One that ran for a while starts over with the shortest pause.
+        if super::clock::now().since(began) > PAUSES.1 {
+            pause = PAUSES.0;
+        }
+        if !quiet {
+            let pause = crate::span::show(pause);
+            say(&format!(
+                "the command ended with code {}; starting it again in {pause}",
+                exit.code()
+            ));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            _ = leadership.stopping() => return Ok(Ended::Lost),
+            signal = signals.ending() => return Ok(Ended::Done(Exit::signal(signal))),
+        }
+        pause = (pause * 2).min(PAUSES.1);
+    }
+}
+
+fn again(restart: Restart, end: End) -> bool {
+    let interrupted = [Signal::INT, Signal::QUIT, Signal::HUP].map(|s| End::Killed(s.as_raw()));
+    match restart {
+        // Whoever pressed Ctrl-C did not mean "again".
+        _ if interrupted.contains(&end) => false,
+        Restart::Never => false,
+        Restart::OnFailure => end != End::Exited(0),
+        Restart::Always => true,
+    }
+}
+
+fn exit_of(end: End) -> Exit {
+    match end {
+        End::Exited(code) => Exit::Passed(u8::try_from(code).unwrap_or(u8::MAX)),
+        End::Killed(signal) => Exit::signal(signal),
+        End::Failed(_) => Exit::System,
+    }
+}
+
+/// One life of the command.
+struct Life<'a> {
+    ward: Ward,
+    job: &'a Job<'a>,
+    leadership: &'a Leadership,
+    terminal: Option<Terminal>,
+    end: Option<End>,
+    why: Why,
+}
+
+impl<'a> Life<'a> {
+    fn begin(tenure: &Tenure, job: &'a Job<'a>, leadership: &'a Leadership) -> Outcome<Self> {
+        let environment = command::environment(
+            &job.args.election,
+            leadership.token(),
+            tenure.id().as_str(),
+            &job.context.shown_store(),
+            &job.context.namespace,
+        );
+        let deadlines = job.timings.deadlines(leadership.trusted_until());
+        let lock = leadership.liveness_lock();
+        let ward = Ward::start(&job.args.command, environment, lock, deadlines, job.timings);
+        let ward = ward.map_err(|error| Failure::system("starting the guardian", error))?;
+        let terminal = Terminal::in_foreground();
+        Ok(Self { ward, job, leadership, terminal, end: None, why: Why::Not })
+    }
+
+    /// Until nothing of the command is left.
+    async fn run(mut self, signals: &mut Signals) -> (End, Why) {
+        let leadership = self.leadership;
+        let mut stopping = std::pin::pin!(leadership.stopping());
+        let mut lost = std::pin::pin!(leadership.lost());
+        let mut told = (false, false);
+        let mut force: Option<Pin<Box<tokio::time::Sleep>>> = None;
+        loop {
+            tokio::select! {
+                report = self.ward.next() => match report {
+                    Some(report) => self.on_report(report),
+                    None => break,
+                },
+                () = self.job.renewals.notified() => self.renew(),
+                stopping = &mut stopping, if !told.0 => {
+                    told.0 = true;
+                    self.on_stopping(&stopping);
+                }
+                _ = &mut lost, if !told.1 => {
+                    told.1 = true;
+                    self.why = Why::Lost;
+                    self.ward.tell(Order::Kill);
+                    // Half of the margin for the guardian, half for us.
+                    let margin = self.job.timings.settings().margin();
+                    force = Some(Box::pin(tokio::time::sleep(margin / 2)));
+                }
+                () = due(&mut force) => {
+                    self.ward.force();
+                    force = None;
+                }
+                signal = signals.next() => self.on_signal(signal),
+            }
+        }
+        if let Some(terminal) = &self.terminal {
+            terminal.take_back();
+        }
+        let end = self.ward.bury(self.end);
+        (end.unwrap_or(End::Killed(Signal::KILL.as_raw())), self.why)
+    }
+
+    fn renew(&self) {
+        let until = self.leadership.trusted_until();
+        self.ward.tell(Order::Renew(self.job.timings.deadlines(until)));
+    }
+
+    fn on_report(&mut self, report: Report) {
+        match report {
+            Report::Started(_) => {
+                if let (Some(terminal), Some(command)) = (&self.terminal, self.ward.command()) {
+                    terminal.give(command);
+                }
+                // A renewal may have come while the guardian started.
+                self.renew();
+                if self.leadership.is_current() {
+                    self.ward.tell(Order::Go);
+                }
+            }
+            Report::Deadline => {
+                self.why = self.why.clone().max(Why::Lost);
+                if !self.job.args.quiet {
+                    say("the term was not renewed in time: the command is being stopped");
+                }
+            }
+            Report::Suspended(_) => self.on_suspended(),
+            Report::Exited(code) => self.end = Some(End::Exited(code)),
+            Report::Killed(signal) => self.end = Some(End::Killed(signal)),
+            Report::Failed(errno) => self.end = Some(End::Failed(errno)),
+        }
+    }
+
+    fn on_suspended(&self) {
+        let (Some(terminal), Some(command)) = (&self.terminal, self.ward.command()) else { return };
+        terminal.suspend();
+        // Here we go again, perhaps much later.
+        terminal.give(command);
+        self.ward.tell(Order::Signal(Signal::CONT.as_raw()));
+    }
+
+    fn on_stopping(&mut self, stopping: &Stopping) {
+        if let Stopping::Asked { reason: StopReason::Asked { reason, by, to }, .. } = stopping {
+            self.why = self.why.clone().max(Why::Asked);
+            self.ward.tell(Order::Stop(Signal::TERM.as_raw()));
+            if !self.job.args.quiet {
+                let to = to.as_ref().map(|to| format!(" in favour of {to}")).unwrap_or_default();
+                let because = because(reason.as_str(), by.as_str());
+                say(&format!("asked to step down{to} {because}: the command is being stopped"));
+            }
+        }
+    }
+
+    fn on_signal(&mut self, number: i32) {
+        if ends(number) {
+            self.why = self.why.clone().max(Why::Signal);
+            self.ward.tell(Order::Stop(number));
+        } else {
+            self.ward.tell(Order::Signal(number));
+        }
+    }
+}
+
+async fn due(pause: &mut Option<Pin<Box<tokio::time::Sleep>>>) {
+    match pause {
+        Some(pause) => pause.await,
+        None => std::future::pending().await,
+    }
+}

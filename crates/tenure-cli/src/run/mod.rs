@@ -1,0 +1,168 @@
+//! `tenure run`: a command that runs only while its election is led here.
+
+pub(crate) mod clock;
+mod command;
+mod group;
+mod guardian;
+mod lead;
+mod signals;
+mod stage;
+mod stand;
+mod terminal;
+pub(crate) mod timings;
+mod ward;
+mod wire;
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure::{ErrorKind, Metric, Metrics, Tenure};
+use tokio::sync::Notify;
+
+use crate::args::{OnLost, RunArgs};
+use crate::context::{Context, election_name};
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::say;
+
+use lead::{Ended, Job};
+use signals::Signals;
+use stand::Stood;
+use timings::{Timings, preset_of};
+
+/// The verbs by which `tenure run` starts its own processes.
+pub(crate) fn hidden(mut args: impl Iterator<Item = OsString>) -> Option<Exit> {
+    let verb = args.next()?;
+    match verb.to_str()? {
+        guardian::VERB => Some(guardian::main(args)),
+        stage::VERB => Some(stage::main(args)),
+        _ => None,
+    }
+}
+
+/// Tells that the term was renewed.
+#[derive(Debug, Default)]
+struct Renewals(Notify);
+
+impl Metrics for Renewals {
+    fn record(&self, metric: &Metric<'_>) {
+        if let Metric::Renewed { .. } = metric {
+            self.0.notify_one();
+        }
+    }
+}
+
+pub(crate) async fn run(context: &Context, args: &RunArgs) -> Outcome {
+    election_name(&args.election)?;
+    let Some(program) = args.command.first() else {
+        return Err(Failure::usage("there is no command after --; name one"));
+    };
+    command::check(program)?;
+    let timings = timings_of(context, args)?;
+    let metadata = command::metadata(&args.meta)?;
+    let mut signals = Signals::new()?;
+    group::adopt_orphans().map_err(|e| Failure::system("adopting orphaned processes", e))?;
+
+    let renewals = Arc::new(Renewals::default());
+    let connect = async || {
+        let mut builder = context
+            .builder()
+            .settings(timings.builder())
+            .metadata(metadata.clone())
+            .metrics(renewals.clone());
+        if let Some(id) = args.id.as_ref().or(context.run.id.as_ref()) {
+            builder = builder.id(id);
+        }
+        for endpoint in args.endpoints.iter().chain(&context.run.endpoints) {
+            builder = builder.endpoint(endpoint);
+        }
+        builder.connect().await
+    };
+    let began = clock::now();
+    let tenure = tokio::select! {
+        connected = patiently(connect, args) => connected?,
+        signal = signals.ending() => return Ok(Exit::signal(signal)),
+    };
+    let waited = clock::now().since(began);
+    let job = Job { context, args, timings: &timings, renewals: &renewals.0 };
+    let ended = stand_and_lead(&tenure, &job, &mut signals, waited).await;
+    // The command is gone: leave in order. What cannot be confirmed ends with
+    // the ttl.
+    let left = tenure.shutdown().await;
+    if !args.quiet && !matches!(left, Ok(true)) {
+        say("the store has not confirmed that this member left; it is gone after its ttl");
+    }
+    ended
+}
+
+/// Again and again if the user wants to stand by.
+async fn stand_and_lead(
+    tenure: &Tenure,
+    job: &Job<'_>,
+    signals: &mut Signals,
+    mut waited: Duration,
+) -> Outcome {
+    loop {
+        let leadership = match stand::stand(tenure, job, signals, waited).await? {
+            Stood::Elected(leadership) => leadership,
+            Stood::Signalled(signal) => return Ok(Exit::signal(signal)),
+        };
+        match lead::lead(tenure, job, signals, leadership).await? {
+            Ended::Done(exit) => return Ok(exit),
+            Ended::Lost if job.args.on_lost == OnLost::Exit => return Ok(Exit::Lost),
+            Ended::Lost => waited = Duration::ZERO,
+        }
+    }
+}
+
+fn timings_of(context: &Context, args: &RunArgs) -> Outcome<Timings> {
+    let from_file = match &context.run.preset {
+        Some(name) => {
+            Some(<crate::args::PresetName as clap::ValueEnum>::from_str(name, false).map_err(
+                |_| Failure::usage("run.preset in the config file: fast, normal or patient"),
+            )?)
+        }
+        None => None,
+    };
+    let by_preset = |name| preset_of(name).ttl();
+    let ttl = args.ttl.or(args.preset.map(by_preset)).or(context.run.ttl);
+    let ttl = ttl.or(from_file.map(by_preset)).unwrap_or(tenure::Preset::Normal.ttl());
+    Timings::new(ttl, args.grace.or(context.run.grace))
+}
+
+/// Connects; a store that is away is waited for, unless the user will not.
+async fn patiently(
+    connect: impl AsyncFn() -> tenure::Result<Tenure>,
+    args: &RunArgs,
+) -> Outcome<Tenure> {
+    let began = clock::now();
+    let mut pause = Duration::from_millis(100);
+    let mut said = false;
+    loop {
+        let error = match connect().await {
+            Ok(tenure) => return Ok(tenure),
+            Err(error) => error,
+        };
+        let waited = clock::now().since(began);
+        let too_long = args.wait.is_some_and(|limit| waited + pause > limit);
+        if args.no_wait || too_long || !may_pass(&error) {
+            return Err(error.into());
+        }
+        if !said && !args.quiet {
+            say(&format!("the store is away, and is tried again: {error}"));
+            said = true;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_secs(5));
+    }
+}
+
+/// Whether waiting may help.
+fn may_pass(error: &tenure::Error) -> bool {
+    let tenure::Error::Store(store) = error else { return false };
+    matches!(
+        store.kind(),
+        ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Busy | ErrorKind::Unwritable
+    )
+}

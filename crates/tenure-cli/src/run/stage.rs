@@ -1,0 +1,55 @@
+//! The last step before the command: a process that becomes it.
+//!
+//! It is in the command's group already. It asks the kernel to die with the
+//! guardian, gives the command its signal mask and its stdin back, waits until
+//! the terminal is its own, and executes the command in its place. All of this
+//! could be done between fork and exec, but not in safe code.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::{SigSet, Signal as NixSignal};
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+
+use super::command::explain;
+use super::wire::{Order, receive};
+use crate::exit::Exit;
+use crate::output::say;
+
+/// The hidden verb that starts it.
+pub(crate) const VERB: &str = "__stage";
+
+/// `__stage GUARDIAN SIGNALS CMD…`: does not return if all goes well.
+pub(crate) fn main(mut args: impl Iterator<Item = OsString>) -> Exit {
+    let guardian: Option<i32> = text(args.next()).and_then(|pid| pid.parse().ok());
+    let blocked = text(args.next()).unwrap_or_default();
+    let Some(program) = args.next() else { return Exit::System };
+    // Where it is not to be had the guardian's own watch must do.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    if getppid().map(rustix::process::Pid::as_raw_pid) != guardian {
+        // It died before we asked.
+        return Exit::System;
+    }
+    let wire = rustix::stdio::stdin();
+    let Ok(Some(start)) = receive::<Order>(wire, true) else { return Exit::System };
+    let Some(stdin) = start.fds.into_iter().next() else { return Exit::System };
+    unblock(&blocked);
+    let mut command = Command::new(&program);
+    let error = command.args(args).stdin(Stdio::from(stdin)).exec();
+    let (exit, why) = explain(&program, &error);
+    say(&why);
+    exit
+}
+
+/// Lets through again what the guardian had blocked for itself, and only that.
+fn unblock(numbers: &str) {
+    let signals =
+        numbers.split(',').filter_map(|n| NixSignal::try_from(n.parse::<i32>().ok()?).ok());
+    let set: SigSet = signals.collect();
+    let _ = set.thread_unblock();
+}
+
+fn text(arg: Option<OsString>) -> Option<String> {
+    arg?.into_string().ok()
+}

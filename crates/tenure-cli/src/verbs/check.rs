@@ -1,0 +1,63 @@
+//! `tenure check` and `tenure fence`: answers by exit code, for scripts and
+//! health probes.
+
+use serde_json::json;
+use tenure::MemberId;
+
+use crate::args::{CheckArgs, FenceArgs};
+use crate::context::{Context, election_name};
+use crate::exit::Exit;
+use crate::failure::Outcome;
+
+/// An election that nobody ever stood for is a vacant one: a probe may well
+/// start before the first candidate.
+pub(crate) async fn check(context: &Context, args: &CheckArgs) -> Outcome {
+    election_name(&args.name)?;
+    let wanted = args.leader_is.as_deref().map(MemberId::new).transpose()?;
+    let tenure = context.connect().await?;
+    let leader = tenure.election(&args.name).leader().await?.map(|holder| holder.member.id);
+    let exit = match (&leader, &wanted) {
+        (None, _) => Exit::Vacant,
+        (Some(leader), Some(wanted)) if leader != wanted => Exit::No,
+        (Some(_), _) => Exit::Ok,
+    };
+    let out = context.output;
+    if out.json {
+        let leader = leader.as_ref().map(MemberId::as_str);
+        out.value(&json!({ "election": args.name, "leader": leader, "ok": exit == Exit::Ok }))?;
+    } else {
+        match &leader {
+            Some(leader) => out.line(&format!("{leader} leads {}", args.name))?,
+            None => out.line(&format!("nobody leads {}", args.name))?,
+        }
+    }
+    Ok(exit)
+}
+
+pub(crate) async fn fence(context: &Context, args: &FenceArgs) -> Outcome {
+    election_name(&args.name)?;
+    let tenure = context.connect().await?;
+    let newest = tenure.election(&args.name).view().await?.number.get();
+    let (asked, name) = (args.term, &args.name);
+    let (exit, text) = match asked.cmp(&newest) {
+        std::cmp::Ordering::Equal if asked == 0 => {
+            (Exit::NotFound, format!("{name} has had no term yet; numbers begin with 1"))
+        }
+        std::cmp::Ordering::Equal => (Exit::Ok, format!("term {asked} is the newest of {name}")),
+        std::cmp::Ordering::Less => {
+            (Exit::No, format!("term {asked} of {name} is over: the newest is {newest}"))
+        }
+        std::cmp::Ordering::Greater => {
+            let what = format!("{name} has had no term {asked} yet: the newest is {newest}");
+            (Exit::NotFound, format!("{what}; is this the right store and namespace?"))
+        }
+    };
+    let out = context.output;
+    if out.json {
+        let ok = exit == Exit::Ok;
+        out.value(&json!({ "election": name, "term": asked, "newest": newest, "ok": ok }))?;
+    } else {
+        out.line(&text)?;
+    }
+    Ok(exit)
+}

@@ -1,0 +1,47 @@
+//! `tenure pause` and `tenure resume`.
+
+use serde_json::json;
+use tenure::Amended;
+
+use crate::args::{OneName, PauseArgs};
+use crate::context::{Context, known_view};
+use crate::exit::Exit;
+use crate::failure::Outcome;
+
+pub(crate) async fn pause(context: &Context, args: &PauseArgs) -> Outcome {
+    let tenure = context.connect().await?;
+    // Pausing a misspelt name would look like success.
+    let view = known_view(&tenure, &args.name).await?;
+    let amended = tenure.election(&args.name).pause(&args.reason).await?;
+    let goes_on = match &view.holder {
+        Some(holder) => format!("; {} goes on leading", holder.member.id),
+        None => "; nobody leads it".to_owned(),
+    };
+    let text = match amended {
+        Amended::Unchanged => format!("{} was paused already", args.name),
+        _ => format!("{} is paused: nobody is newly elected{goes_on}", args.name),
+    };
+    say(context, &args.name, &amended, &text)
+}
+
+pub(crate) async fn resume(context: &Context, args: &OneName) -> Outcome {
+    let tenure = context.connect().await?;
+    known_view(&tenure, &args.name).await?;
+    let amended = tenure.election(&args.name).resume().await?;
+    let text = match amended {
+        Amended::Unchanged => format!("{} was not paused", args.name),
+        _ => format!("{} is no longer paused", args.name),
+    };
+    say(context, &args.name, &amended, &text)
+}
+
+fn say(context: &Context, name: &str, amended: &Amended, text: &str) -> Outcome {
+    let changed = !matches!(amended, Amended::Unchanged);
+    let out = context.output;
+    if out.json {
+        out.value(&json!({ "election": name, "changed": changed }))?;
+    } else {
+        out.line(text)?;
+    }
+    Ok(Exit::Ok)
+}
