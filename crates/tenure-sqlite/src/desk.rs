@@ -40,13 +40,13 @@ impl Durability {
 
 /// How long to wait before the next try for a lock, by the number of tries and
 /// the time waited so far. Spread out, so that those who wait do not march in
-/// step.
+/// step, and never brisk for long: a hundred who look every few milliseconds
+/// take the processor from the one who holds the lock.
 fn pause(tries: u32, waited: Duration) -> Duration {
     let around = match (tries, waited.as_millis()) {
-        (..=5, _) => 1_000,
-        (_, ..500) => 15_000,
-        (_, ..1_000) => 8_000,
-        _ => 2_000,
+        (..=5, _) => 2_000,
+        (_, ..1_000) => 40_000,
+        _ => 20_000,
     };
     let spread = BootClock::read().as_nanos() / 64 % around;
     Duration::from_micros(around / 2 + spread)
