@@ -1,0 +1,164 @@
+//! What the server or the driver said, in the store's terms.
+
+use tenure_store::{Error, ErrorKind};
+use tokio_postgres::error::{DbError, Severity, SqlState};
+
+/// Whether the request that failed would have changed something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Nothing: it only looked.
+    None,
+    /// It would have written.
+    Writes,
+}
+
+/// An error of a request that was on its way to the server.
+pub(crate) fn of_request(
+    doing: &str,
+    effect: Effect,
+    error: tokio_postgres::Error,
+) -> (Error, Fate) {
+    let Some(db) = error.as_db_error() else {
+        let said =
+            Error::new(ErrorKind::Unreachable, format!("the connection broke while {doing}"))
+                .caused_by(Plain(describe(&error)))
+                .remedy("it is made again at the next request");
+        return (maybe(said, effect), Fate::Broken);
+    };
+    let (kind, remedy) = judge(db);
+    let said = Error::new(kind, format!("PostgreSQL refused {doing}"))
+        .caused_by(Plain(format!("{} ({})", db.message(), db.code().code())))
+        .remedy(remedy);
+    // A statement that failed was rolled back. One whose session was ended may
+    // have been committed before the word of it got through.
+    let ended = is_fatal(db);
+    let said = if ended { maybe(said, effect) } else { said };
+    (said, if ended || leave(db) { Fate::Broken } else { Fate::Usable })
+}
+
+/// An error of making a connection: nothing can have been applied.
+pub(crate) fn of_connect(doing: &str, error: &tokio_postgres::Error) -> Error {
+    let text = describe(error);
+    let (kind, remedy) = match error.as_db_error() {
+        Some(db) => judge(db),
+        None if text.contains("does not allow writes") => {
+            (ErrorKind::Unwritable, "none of the hosts is a primary; is a failover under way?")
+        }
+        None => (
+            ErrorKind::Unreachable,
+            "check that the server runs, and the hosts, the port and sslmode in the URL",
+        ),
+    };
+    Error::new(kind, format!("{doing} failed")).caused_by(Plain(text)).remedy(remedy)
+}
+
+/// No answer in the time allowed.
+pub(crate) fn timed_out(doing: &str, effect: Effect, limit: std::time::Duration) -> Error {
+    let said = Error::new(
+        ErrorKind::Timeout,
+        format!("PostgreSQL did not answer within {limit:?} while {doing}"),
+    );
+    maybe(said.remedy("the connection is given up and made again"), effect)
+}
+
+/// What the server sent is not what its functions promise.
+pub(crate) fn damaged(what: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Foreign, format!("the database answered with {what}"))
+        .remedy("check that nobody changed Tenure's tables or functions by hand")
+}
+
+/// What is to become of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Usable,
+    Broken,
+}
+
+fn maybe(error: Error, effect: Effect) -> Error {
+    match effect {
+        Effect::None => error,
+        Effect::Writes => error.maybe_applied(),
+    }
+}
+
+fn is_fatal(db: &DbError) -> bool {
+    matches!(db.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
+}
+
+/// Errors after which another host, or a fresh session, may do better.
+fn leave(db: &DbError) -> bool {
+    let code = db.code();
+    *code == SqlState::READ_ONLY_SQL_TRANSACTION
+        || *code == SqlState::INVALID_SQL_STATEMENT_NAME
+        || *code == SqlState::FEATURE_NOT_SUPPORTED
+        || *code == SqlState::DUPLICATE_PSTATEMENT
+        || code.code().starts_with("08")
+}
+
+fn judge(db: &DbError) -> (ErrorKind, &'static str) {
+    let code = db.code();
+    match code.code() {
+        "25006" => (
+            ErrorKind::Unwritable,
+            "the server is read-only or a standby; another host is tried, or name the primary",
+        ),
+        "53100" => (ErrorKind::Unwritable, "the server's disk is full: make room on it"),
+        "53300" => (
+            ErrorKind::Unreachable,
+            "all connection slots are taken; it is tried again. Raise max_connections, or keep \
+             some free with reserved_connections",
+        ),
+        "57P01" | "57P02" | "57P03" | "57P04" => {
+            (ErrorKind::Unreachable, "the server is starting, stopping or ended our session")
+        }
+        "57014" => (ErrorKind::Timeout, "the server's statement_timeout cut it off"),
+        "55P03" => (
+            ErrorKind::Busy,
+            "another transaction holds the namespace: look for one that is idle in transaction",
+        ),
+        "40001" | "40P01" => (ErrorKind::Busy, "it lost against another and can be repeated"),
+        "28P01" | "28000" => (
+            ErrorKind::Denied,
+            "check user, password and pg_hba.conf; it is tried again, in case they are changed",
+        ),
+        "42501" => (
+            ErrorKind::Denied,
+            "let the owner of the schema run: SELECT tenure.grant_to('this_role')",
+        ),
+        "3D000" => (ErrorKind::Denied, "create the database, or name another in the URL"),
+        "3F000" | "42883" | "42P01" | "42703" => (
+            ErrorKind::Foreign,
+            "Tenure's schema is missing or not complete: run the program once with a role that \
+             may create it, or apply the text of `tenure schema postgres`",
+        ),
+        "22023" | "22001" | "22021" => (ErrorKind::Invalid, "correct the request"),
+        text if text.starts_with("08") => (ErrorKind::Unreachable, "it is tried again"),
+        text if text.starts_with("53") => (ErrorKind::Busy, "the server is short of resources"),
+        _ => (ErrorKind::Internal, "the server's log says more"),
+    }
+}
+
+/// The error and what it came from; never the URL, which may hold a password.
+fn describe(error: &tokio_postgres::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(next) = cause {
+        let more = next.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = next.source();
+    }
+    text
+}
+
+#[derive(Debug)]
+struct Plain(String);
+
+impl std::fmt::Display for Plain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Plain {}

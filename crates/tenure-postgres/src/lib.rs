@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+mod error;
+mod fence;
+mod follow;
+mod link;
+mod options;
+mod rows;
+mod schema;
+mod session;
+mod store;
+mod tls;
+mod verbs;
+mod watch;
+
+pub use fence::{Fenced, Postgres, in_schema};
+pub use options::{PostgresOptions, SslMode};
+pub use schema::VERSION as SCHEMA_VERSION;
+pub use store::PostgresStore;

@@ -1,0 +1,140 @@
+//! A link: a place for one session, made again when it broke.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tenure_store::Result;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::error::{self, Effect, Fate};
+use crate::options::PostgresOptions;
+use crate::schema::quoted;
+use crate::session::Session;
+use crate::watch::Hub;
+
+/// What a link is for.
+///
+/// Requests that change something, or look, go over one session; heartbeats have
+/// the other, with the notifications. A session does one thing after the other,
+/// so a long claim, or one that waits for a lock, would hold up a heartbeat
+/// behind it; notifications arrive between heartbeats without a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Requests,
+    Heartbeats,
+}
+
+#[derive(Debug)]
+pub(crate) struct Link {
+    purpose: Purpose,
+    options: Arc<PostgresOptions>,
+    hub: Arc<Hub>,
+    session: Mutex<Option<Arc<Session>>>,
+    /// Held while connecting, so that those who come meanwhile share the result.
+    connecting: tokio::sync::Mutex<()>,
+}
+
+/// A parameter with its type, so that no statement has to be prepared first: one
+/// round trip, and right behind a pooler too.
+pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+impl Link {
+    pub(crate) fn new(purpose: Purpose, options: Arc<PostgresOptions>, hub: Arc<Hub>) -> Self {
+        let (session, connecting) = (Mutex::new(None), tokio::sync::Mutex::new(()));
+        Self { purpose, options, hub, session, connecting }
+    }
+
+    fn present(&self) -> Option<Arc<Session>> {
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        session.as_ref().filter(|s| !s.client.is_closed()).cloned()
+    }
+
+    /// Whether a session stands.
+    pub(crate) fn is_up(&self) -> bool {
+        self.present().is_some()
+    }
+
+    /// The session, made if there is none. Bounded by the request timeout.
+    pub(crate) async fn session(&self) -> Result<Arc<Session>> {
+        if let Some(session) = self.present() {
+            return Ok(session);
+        }
+        let _turn = self.connecting.lock().await;
+        if let Some(session) = self.present() {
+            return Ok(session);
+        }
+        let limit = self.options.request_timeout;
+        let made = tokio::time::timeout(limit, self.connect()).await;
+        let session = made
+            .unwrap_or_else(|_| {
+                Err(error::timed_out("connecting to PostgreSQL", Effect::None, limit))
+            })
+            .map(Arc::new)?;
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&session));
+        if self.purpose == Purpose::Heartbeats {
+            self.hub.reconnected();
+        }
+        Ok(session)
+    }
+
+    async fn connect(&self) -> Result<Session> {
+        let session = Session::connect(&self.options, &self.hub).await?;
+        if self.hub.is_native() {
+            session.own(&self.options).await?;
+        }
+        if self.purpose == Purpose::Heartbeats && self.options.listen {
+            let listen = format!("LISTEN {}", quoted(&self.options.schema));
+            let listening = session.client.batch_execute(&listen).await;
+            listening.map_err(|e| error::of_request("listening", Effect::None, e).0)?;
+        }
+        Ok(session)
+    }
+
+    /// Gives a session up, unless it was replaced already.
+    pub(crate) fn discard(&self, broken: &Arc<Session>) {
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        if session.as_ref().is_some_and(|s| Arc::ptr_eq(s, broken)) {
+            *session = None;
+        }
+    }
+
+    /// One request, one round trip.
+    pub(crate) async fn ask(
+        &self,
+        doing: &str,
+        effect: Effect,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>> {
+        let session = self.session().await?;
+        let asked = session.client.query_typed(sql, params);
+        self.within(doing, effect, &session, asked).await
+    }
+
+    /// Waits for an answer for as long as a request may take. A session that
+    /// does not answer, or says that it is of no more use, is given up: the next
+    /// request goes to a fresh one, and with several hosts perhaps to another.
+    pub(crate) async fn within<T>(
+        &self,
+        doing: &str,
+        effect: Effect,
+        session: &Arc<Session>,
+        asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T> {
+        let limit = self.options.request_timeout;
+        match tokio::time::timeout(limit, asked).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => {
+                let (error, fate) = error::of_request(doing, effect, error);
+                if fate == Fate::Broken {
+                    self.discard(session);
+                }
+                Err(error)
+            }
+            Err(_) => {
+                self.discard(session);
+                Err(error::timed_out(doing, effect, limit))
+            }
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! What the functions answer, as values.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::Deserialize;
+use tenure_core::{
+    BadName, Candidate, ElectionName, ElectionView, EndCause, Entry, Happening, Holder,
+    Incarnation, MemberId, MemberRef, MemberView, Note, Pause, Priority, Profile, ReleaseCause,
+    Reservation, Seq, Snapshot, StepDown, Term, TermNumber, Timestamp,
+};
+use tenure_store::Result;
+
+use crate::error::damaged;
+
+/// A span as the functions take it.
+pub(crate) fn micros(span: Duration) -> i64 {
+    i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// PostgreSQL's integers are signed; ours stay far below the sign.
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+pub(crate) fn span(micros: i64) -> Duration {
+    Duration::from_micros(unsigned(micros))
+}
+
+pub(crate) fn name<T: FromStr<Err = BadName>>(text: &str) -> Result<T> {
+    text.parse().map_err(|bad| damaged(format_args!("a name that cannot be: {bad}")))
+}
+
+/// A life, out of a uuid's text.
+pub(crate) fn life(text: &str) -> Result<Incarnation> {
+    let hex = text.replace('-', "");
+    hex.parse().map_err(|_| damaged(format_args!("the incarnation {text:?}")))
+}
+
+pub(crate) fn member(id: &str, uuid: &str) -> Result<MemberRef> {
+    Ok(MemberRef::new(name(id)?, life(uuid)?))
+}
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_unix_millis(unsigned(millis))
+}
+
+fn profile(endpoints: Option<Vec<String>>, hex: Option<&str>) -> Result<Profile> {
+    let hex = hex.unwrap_or_default().as_bytes();
+    let digit = |c: u8| char::from(c).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    let byte = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?);
+    let metadata: Option<Vec<u8>> = hex.chunks(2).map(byte).collect();
+    let metadata = metadata.ok_or_else(|| damaged("metadata that is not hexadecimal"))?;
+    Profile::new(endpoints.unwrap_or_default(), metadata)
+        .map_err(|bad| damaged(format_args!("a profile that cannot be: {bad}")))
+}
+
+pub(crate) fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T> {
+    serde_json::from_str(json).map_err(|error| damaged(format_args!("unknown JSON: {error}")))
+}
+
+#[derive(Deserialize)]
+pub(crate) struct ViewRow {
+    election: String,
+    number: i64,
+    holder: Option<HolderRow>,
+    paused: Option<PauseRow>,
+    step_down: Option<StepDownRow>,
+    reserved: Option<ReservedRow>,
+    ahead: u32,
+    candidates: Vec<CandidateRow>,
+}
+
+#[derive(Deserialize)]
+struct HolderRow {
+    id: String,
+    life: String,
+    elected_ms: i64,
+    ttl_us: i64,
+    left_us: i64,
+    endpoints: Option<Vec<String>>,
+    metadata: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct PauseRow {
+    reason: Option<String>,
+    by: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct StepDownRow {
+    number: i64,
+    reason: Option<String>,
+    by: Option<String>,
+    to: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ReservedRow {
+    id: String,
+    left_us: i64,
+}
+
+#[derive(Deserialize)]
+struct CandidateRow {
+    id: String,
+    life: String,
+    priority: i64,
+    waiting_us: i64,
+}
+
+fn note(text: Option<String>) -> Note {
+    Note::new(text.unwrap_or_default())
+}
+
+fn level(priority: i64) -> Result<Priority> {
+    let level = u16::try_from(priority);
+    level.map(Priority::new).map_err(|_| damaged(format_args!("the priority {priority}")))
+}
+
+impl ViewRow {
+    pub(crate) fn view(self) -> Result<ElectionView> {
+        let number = TermNumber::new(unsigned(self.number));
+        let step_down = self.step_down.map(|row| row.step_down()).transpose()?;
+        let candidates = self.candidates.into_iter().map(|row| row.candidate());
+        Ok(ElectionView {
+            election: name(&self.election)?,
+            number,
+            holder: self.holder.map(|row| row.holder()).transpose()?,
+            paused: self.paused.map(|p| Pause { reason: note(p.reason), by: note(p.by) }),
+            step_down,
+            reserved: self.reserved.map(|row| row.reservation()).transpose()?,
+            ahead: self.ahead,
+            candidates: candidates.collect::<Result<_>>()?,
+        })
+    }
+}
+
+impl HolderRow {
+    fn holder(self) -> Result<Holder> {
+        Ok(Holder {
+            member: member(&self.id, &self.life)?,
+            profile: profile(self.endpoints, self.metadata.as_deref())?,
+            elected_at: at(self.elected_ms),
+            ttl: span(self.ttl_us),
+            remaining: span(self.left_us),
+        })
+    }
+}
+
+impl StepDownRow {
+    fn step_down(self) -> Result<StepDown> {
+        let to = self.to.map(|id| name(&id)).transpose()?;
+        let number = TermNumber::new(unsigned(self.number));
+        Ok(StepDown { number, reason: note(self.reason), by: note(self.by), to })
+    }
+}
+
+impl ReservedRow {
+    fn reservation(self) -> Result<Reservation> {
+        Ok(Reservation { member: name(&self.id)?, remaining: span(self.left_us) })
+    }
+}
+
+impl CandidateRow {
+    fn candidate(self) -> Result<Candidate> {
+        Ok(Candidate {
+            member: member(&self.id, &self.life)?,
+            priority: level(self.priority)?,
+            waiting: span(self.waiting_us),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct MemberRow {
+    id: String,
+    life: String,
+    ttl_us: i64,
+    left_us: i64,
+    joined_ms: i64,
+    holds: u32,
+    endpoints: Option<Vec<String>>,
+    metadata: Option<String>,
+}
+
+impl MemberRow {
+    fn view(self) -> Result<MemberView> {
+        Ok(MemberView {
+            member: member(&self.id, &self.life)?,
+            profile: profile(self.endpoints, self.metadata.as_deref())?,
+            ttl: span(self.ttl_us),
+            remaining: span(self.left_us),
+            joined_at: at(self.joined_ms),
+            holds: self.holds,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct SnapshotRow {
+    seq: i64,
+    elections: Vec<ViewRow>,
+    members: Vec<MemberRow>,
+    history: Vec<EntryRow>,
+}
+
+impl SnapshotRow {
+    pub(crate) fn snapshot(self) -> Result<Snapshot> {
+        Ok(Snapshot {
+            seq: Seq::new(unsigned(self.seq)),
+            elections: self.elections.into_iter().map(ViewRow::view).collect::<Result<_>>()?,
+            members: self.members.into_iter().map(MemberRow::view).collect::<Result<_>>()?,
+            history: self.history.into_iter().map(EntryRow::entry).collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// A part of the journal, and how much of it there is.
+pub(crate) struct Page {
+    pub(crate) seq: Seq,
+    pub(crate) trimmed: Seq,
+    pub(crate) entries: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct PageRow {
+    seq: i64,
+    trimmed: i64,
+    entries: Vec<EntryRow>,
+}
+
+impl PageRow {
+    pub(crate) fn page(self) -> Result<Page> {
+        Ok(Page {
+            seq: Seq::new(unsigned(self.seq)),
+            trimmed: Seq::new(unsigned(self.trimmed)),
+            entries: self.entries.into_iter().map(EntryRow::entry).collect::<Result<_>>()?,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct EntryRow {
+    seq: i64,
+    at_ms: i64,
+    kind: String,
+    election: Option<String>,
+    number: Option<i64>,
+    member: Option<String>,
+    life: Option<String>,
+    priority: Option<i64>,
+    cause: Option<String>,
+    reason: Option<String>,
+    by: Option<String>,
+    heir: Option<String>,
+    endpoints: Option<Vec<String>>,
+    metadata: Option<String>,
+}
+
+impl EntryRow {
+    fn entry(self) -> Result<Entry> {
+        let (seq, at) = (Seq::new(unsigned(self.seq)), at(self.at_ms));
+        Ok(Entry { seq, at, what: self.happening(at)? })
+    }
+
+    fn happening(self, at: Timestamp) -> Result<Happening> {
+        let seq = self.seq;
+        let damaged = || damaged(format_args!("the journal entry {seq}, which is not complete"));
+        let who = || -> Result<MemberRef> {
+            let (id, life) = (self.member.as_deref(), self.life.as_deref());
+            member(id.ok_or_else(damaged)?, life.ok_or_else(damaged)?)
+        };
+        let election =
+            || -> Result<ElectionName> { name(self.election.as_deref().ok_or_else(damaged)?) };
+        let number = || self.number.map(|n| TermNumber::new(unsigned(n))).ok_or_else(damaged);
+        let other = || self.heir.as_deref().map(name::<MemberId>).transpose();
+        let (reason, by) = (note(self.reason.clone()), note(self.by.clone()));
+        let cause = self.cause.as_deref().unwrap_or_default();
+        Ok(match self.kind.as_str() {
+            "joined" => {
+                let member = who()?;
+                let profile = profile(self.endpoints, self.metadata.as_deref())?;
+                Happening::Joined { member, profile }
+            }
+            "left" => Happening::Left { member: who()? },
+            "ended" => {
+                Happening::Ended { member: who()?, cause: end_cause(cause).ok_or_else(damaged)? }
+            }
+            "stood" => {
+                let priority = level(self.priority.ok_or_else(damaged)?)?;
+                Happening::Stood { election: election()?, member: who()?, priority }
+            }
+            "elected" => {
+                let (election, number, member) = (election()?, number()?, who()?);
+                Happening::Elected { term: Term { election, number, member, elected_at: at } }
+            }
+            "released" => Happening::Released {
+                election: election()?,
+                number: number()?,
+                member: who()?,
+                cause: release_cause(cause).ok_or_else(damaged)?,
+                heir: other()?,
+            },
+            "step-down asked" => Happening::StepDownAsked {
+                election: election()?,
+                number: number()?,
+                reason,
+                by,
+                to: other()?,
+            },
+            "paused" => Happening::Paused { election: election()?, reason, by },
+            "resumed" => Happening::Resumed { election: election()?, by },
+            _ => return Err(damaged()),
+        })
+    }
+}
+
+const ENDS: [(EndCause, &str); 4] = [
+    (EndCause::Expired, "expired"),
+    (EndCause::ProvenDead, "proven dead"),
+    (EndCause::Superseded, "superseded"),
+    (EndCause::Evicted, "evicted"),
+];
+
+const RELEASES: [(ReleaseCause, &str); 4] = [
+    (ReleaseCause::Resigned, "resigned"),
+    (ReleaseCause::SteppedDown, "stepped down"),
+    (ReleaseCause::Abandoned, "abandoned"),
+    (ReleaseCause::Left, "left"),
+];
+
+fn end_cause(word: &str) -> Option<EndCause> {
+    ENDS.iter().find(|(_, w)| *w == word).map(|(cause, _)| *cause)
+}
+
+fn release_cause(word: &str) -> Option<ReleaseCause> {
+    let plain = RELEASES.iter().find(|(_, w)| *w == word).map(|(cause, _)| *cause);
+    plain.or_else(|| end_cause(word).map(ReleaseCause::Ended))
+}
+
+/// The word by which the journal knows a cause.
+pub(crate) fn release_word(cause: ReleaseCause) -> &'static str {
+    if let ReleaseCause::Ended(end) = cause {
+        return ENDS.iter().find(|(c, _)| *c == end).map_or("expired", |(_, word)| word);
+    }
+    RELEASES.iter().find(|(c, _)| *c == cause).map_or("abandoned", |(_, word)| word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_comes_back_from_its_word() {
+        let plain = RELEASES.iter().map(|(cause, _)| *cause);
+        let ends = ENDS.iter().map(|(end, _)| ReleaseCause::Ended(*end));
+        for cause in plain.chain(ends) {
+            assert_eq!(release_cause(release_word(cause)), Some(cause));
+        }
+        assert_eq!(release_cause("bored"), None);
+    }
+
+    #[test]
+    fn damaged_answers_are_errors_that_say_so() {
+        for json in ["{}", "[]", "{\"seq\":1,\"trimmed\":0,\"entries\":[{\"seq\":1}]}"] {
+            let said = parse::<PageRow>(json).err().map(|e| e.to_string());
+            assert!(said.is_some_and(|s| s.contains("the database answered")), "{json}");
+        }
+        assert!(profile(None, Some("0g")).is_err() && profile(None, Some("0")).is_err());
+        assert_eq!(profile(None, Some("00ff")).unwrap().metadata(), [0, 255]);
+        assert!(life("not-a-uuid").is_err());
+        let odd = r#"{"seq":1,"trimmed":0,"entries":[{"seq":1,"at_ms":0,"kind":"elected"}]}"#;
+        let said = parse::<PageRow>(odd).unwrap().page().err().map(|e| e.to_string());
+        assert!(said.is_some_and(|s| s.contains("journal entry 1")));
+    }
+}

@@ -1,0 +1,177 @@
+//! The schema: its text, its version, and how it gets into a database.
+
+use tenure_store::{Error, ErrorKind, Result};
+use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
+
+use crate::error;
+
+/// The version of the schema this program speaks.
+pub const VERSION: i32 = 1;
+
+/// One step from the version before to the next.
+struct Migration {
+    to: i32,
+    texts: &'static [&'static str],
+}
+
+/// In order, without gaps. A text that was released is never changed.
+const MIGRATIONS: &[Migration] = &[Migration {
+    to: 1,
+    texts: &[
+        include_str!("sql/tables.sql"),
+        include_str!("sql/inner.sql"),
+        include_str!("sql/life.sql"),
+        include_str!("sql/read.sql"),
+        include_str!("sql/claim.sql"),
+        include_str!("sql/amend.sql"),
+        include_str!("sql/fence.sql"),
+    ],
+}];
+
+/// A name as SQL writes it.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A text as SQL writes it.
+pub(crate) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// SQL with the schema's name put in.
+pub(crate) fn put(text: &str, schema: &str) -> String {
+    text.replace("{schema}", &quoted(schema)).replace("{channel}", &literal(schema))
+}
+
+/// Everything to do to get from `version` to ours.
+fn steps_from(version: i32, schema: &str) -> String {
+    let mut text = String::new();
+    for step in MIGRATIONS.iter().filter(|step| step.to > version) {
+        for part in step.texts {
+            text += &put(part, schema);
+            text.push('\n');
+        }
+        text += &format!("UPDATE {}.settings SET version = {};\n", quoted(schema), step.to);
+    }
+    text
+}
+
+/// The text for those who apply it by hand, to an empty database.
+pub(crate) fn whole(schema: &str) -> String {
+    format!(
+        "-- Tenure's schema, version {VERSION}. Apply it once, as the role that is to own it.\n\
+         -- Let other roles take part with: SELECT {name}.grant_to('role');\n\
+         BEGIN;\nCREATE SCHEMA {name};\n{steps}COMMIT;\n",
+        name = quoted(schema),
+        steps = steps_from(0, schema),
+    )
+}
+
+/// Makes sure that the schema is there and is one that we speak.
+pub(crate) async fn ensure(client: &Client, schema: &str, migrate: bool) -> Result<()> {
+    match installed(client, schema).await? {
+        Some(VERSION) => return Ok(()),
+        Some(newer) if newer > VERSION => return Err(too_new(schema, newer)),
+        found if !migrate => {
+            let found = found.map_or("missing".into(), |v| format!("version {v}"));
+            let message = format!("the schema {schema:?} is {found}, and migrate is off");
+            return Err(Error::new(ErrorKind::Foreign, message)
+                .remedy("apply the text of `tenure schema postgres`, or turn migrate on"));
+        }
+        _ => {}
+    }
+    upgrade(client, schema).await
+}
+
+/// Installs what is missing. Any number of programs may do so at once: they
+/// take turns, and all but the first find nothing left to do (C33).
+async fn upgrade(client: &Client, schema: &str) -> Result<()> {
+    let failed = |error| error::of_request("installing the schema", error::Effect::None, error).0;
+    // Keeps those who install apart until the transaction ends.
+    let begin = format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED; \
+         SELECT pg_advisory_xact_lock(hashtextextended({}, 7469))",
+        literal(&format!("tenure schema {schema}"))
+    );
+    client.batch_execute(&begin).await.map_err(failed)?;
+    let done = upgrade_locked(client, schema).await;
+    let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    client.batch_execute(end).await.map_err(failed)?;
+    done
+}
+
+async fn upgrade_locked(client: &Client, schema: &str) -> Result<()> {
+    let failed = |error| error::of_request("installing the schema", error::Effect::None, error).0;
+    // Asked of the catalogue: a failed call would spoil the transaction.
+    let known = format!("SELECT to_regprocedure({})::text", literal(&version_call(schema)));
+    let known = client.simple_query(&known).await.map_err(failed)?;
+    let known = known.iter().any(|message| match message {
+        tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).is_some(),
+        _ => false,
+    });
+    let version = if known { installed(client, schema).await?.unwrap_or(0) } else { 0 };
+    if version > VERSION {
+        return Err(too_new(schema, version));
+    }
+    if version == VERSION {
+        return Ok(());
+    }
+    let create = format!("CREATE SCHEMA IF NOT EXISTS {};\n", quoted(schema));
+    client.batch_execute(&(create + &steps_from(version, schema))).await.map_err(failed)
+}
+
+fn version_call(schema: &str) -> String {
+    format!("{}.version()", quoted(schema))
+}
+
+/// The version that is installed; `None` if there is none.
+async fn installed(client: &Client, schema: &str) -> Result<Option<i32>> {
+    let asked = client.simple_query(&format!("SELECT {}", version_call(schema))).await;
+    let rows = match asked {
+        Ok(rows) => rows,
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => {
+            let doing = "asking for the schema's version";
+            return Err(error::of_request(doing, error::Effect::None, error).0);
+        }
+    };
+    let version = rows.iter().find_map(|message| match message {
+        tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
+        _ => None,
+    });
+    version.map(Some).ok_or_else(|| error::damaged("no version of its schema"))
+}
+
+fn is_missing(error: &tokio_postgres::Error) -> bool {
+    let code = error.code();
+    code == Some(&SqlState::INVALID_SCHEMA_NAME) || code == Some(&SqlState::UNDEFINED_FUNCTION)
+}
+
+fn too_new(schema: &str, version: i32) -> Error {
+    let message = format!(
+        "the schema {schema:?} has version {version}, and this program knows up to {VERSION}"
+    );
+    Error::new(ErrorKind::Foreign, message)
+        .remedy("upgrade this program; nothing in the database was changed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_texts_are_quoted_whatever_they_hold() {
+        assert_eq!(quoted("we\"ird"), "\"we\"\"ird\"");
+        assert_eq!(literal("o'clock"), "'o''clock'");
+        let whole = whole("o'\"clock");
+        assert!(whole.contains("CREATE SCHEMA \"o'\"\"clock\";"));
+        assert!(!whole.contains("{schema}") && !whole.contains("{channel}"));
+    }
+
+    #[test]
+    fn migrations_follow_one_another_up_to_our_version() {
+        let versions: Vec<_> = MIGRATIONS.iter().map(|step| step.to).collect();
+        assert_eq!(versions, (1..=VERSION).collect::<Vec<_>>());
+    }
+}

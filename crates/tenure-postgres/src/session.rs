@@ -1,0 +1,96 @@
+//! One session with the server: a client, and the task that carries for it.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use tenure_store::Result;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
+use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Statement};
+
+use crate::error;
+use crate::options::{PostgresOptions, SslMode};
+use crate::tls::MakeTls;
+use crate::watch::Hub;
+
+/// A session. Dropping it ends the connection at once: what was in flight may
+/// or may not have been applied.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    /// The heartbeat, prepared; `None` where it goes by the function.
+    pub(crate) beat: OnceCell<Option<Statement>>,
+    carrier: JoinHandle<()>,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.carrier.abort();
+    }
+}
+
+impl Session {
+    /// Connects to the first host that is up and, unless the URL says
+    /// otherwise, takes writes. Notifications go to the hub.
+    pub(crate) async fn connect(options: &PostgresOptions, hub: &Arc<Hub>) -> Result<Self> {
+        use tokio_postgres::config::SslMode as Driver;
+        let mut config = options.config.clone();
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(options.request_timeout);
+        }
+        config.ssl_mode(match options.ssl {
+            SslMode::Disable => Driver::Disable,
+            SslMode::Prefer => Driver::Prefer,
+            _ => Driver::Require,
+        });
+        let failed = |error| error::of_connect("connecting to PostgreSQL", &error);
+        let (client, carrier) = if options.ssl == SslMode::Disable {
+            let (client, connection) = config.connect(NoTls).await.map_err(failed)?;
+            (client, tokio::spawn(carry(connection, Arc::clone(hub))))
+        } else {
+            let tls = MakeTls::new(options)?;
+            let (client, connection) = config.connect(tls).await.map_err(failed)?;
+            (client, tokio::spawn(carry(connection, Arc::clone(hub))))
+        };
+        Ok(Self { client, beat: OnceCell::new(), carrier })
+    }
+
+    /// Sets what holds for the whole session. Only for one that is ours alone:
+    /// behind a transaction pooler it would reach other clients.
+    pub(crate) async fn own(&self, options: &PostgresOptions) -> Result<()> {
+        let millis = options.request_timeout.as_millis();
+        let text = format!(
+            "SET statement_timeout = {millis}; \
+             SET default_transaction_isolation = 'read committed'; \
+             SELECT set_config('synchronous_commit', 'on', false) \
+             WHERE current_setting('synchronous_commit') = 'off'"
+        );
+        let set = self.client.batch_execute(&text).await;
+        set.map_err(|e| error::of_request("setting up a session", error::Effect::None, e).0)
+    }
+}
+
+/// Carries messages until the connection ends, and passes notifications on.
+async fn carry<S, T>(mut connection: Connection<S, T>, hub: Arc<Hub>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    loop {
+        match poll_fn(|cx| connection.poll_message(cx)).await {
+            Some(Ok(AsyncMessage::Notification(note))) => hub.heard(&note),
+            Some(Ok(AsyncMessage::Notice(notice))) => {
+                tracing::debug!(code = notice.code().code(), "{}", notice.message());
+            }
+            Some(Ok(_)) => {}
+            Some(Err(error)) => {
+                tracing::debug!(%error, "a connection to PostgreSQL broke");
+                break;
+            }
+            None => break,
+        }
+    }
+    drop(connection);
+    hub.parted();
+}

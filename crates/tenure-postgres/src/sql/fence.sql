@@ -1,0 +1,48 @@
+-- The fence, and who may call what.
+
+-- Proves, inside the caller's own transaction, that the term is the newest of
+-- its election and was not given back, and keeps a newer one from being given
+-- out until the transaction ends (C40). Raises TN001 if it is over.
+CREATE FUNCTION {schema}.fence(p_ns text, p_election text, p_number bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    v_newest bigint;
+BEGIN
+    -- The number is a key column, so this lock is in the way of a new term and
+    -- of nothing else. Under READ COMMITTED a win in progress is waited for and
+    -- the row looked at again; under the stricter levels a row that changed
+    -- since the snapshot is a serialization failure (40001).
+    PERFORM 1 FROM elections e
+        WHERE e.ns = p_ns AND e.name = p_election AND e.number = p_number AND e.life IS NOT NULL
+        FOR KEY SHARE;
+    IF FOUND THEN RETURN; END IF;
+    SELECT e.number INTO v_newest FROM elections e WHERE e.ns = p_ns AND e.name = p_election;
+    RAISE EXCEPTION 'term % of election "%" is over or was given back; the newest is %',
+            p_number, p_election, coalesce(v_newest, 0)
+        USING ERRCODE = 'TN001', DETAIL = coalesce(v_newest, 0)::text,
+              HINT = 'Roll back and stop working: another may lead.';
+END $$;
+
+CREATE FUNCTION {schema}.version() RETURNS integer
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+    SELECT version FROM settings
+$$;
+
+-- Lets a role take part: it may call the verbs, and touch no table.
+CREATE FUNCTION {schema}.grant_to(p_role name) RETURNS void
+LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    v_verb text;
+BEGIN
+    EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', {channel}, p_role);
+    FOR v_verb IN
+        SELECT p.oid::regprocedure::text FROM pg_proc p
+        JOIN pg_namespace n ON n.oid = p.pronamespace
+        WHERE n.nspname = {channel} AND p.prosecdef
+    LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', v_verb, p_role);
+    END LOOP;
+END $$;
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {schema} FROM PUBLIC;
+REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM PUBLIC;

@@ -1,0 +1,263 @@
+-- What the verbs are made of. Nobody but the owner calls these.
+--
+-- The clock is clock_timestamp(), never now(): it is read after the locks are
+-- held. Instants stay on the server; durations cross in microseconds.
+
+-- How long this transaction waits for locks, and that it is durable whatever
+-- the session says. Transaction-local, so that it works behind a pooler.
+CREATE FUNCTION {schema}._prepare(p_wait_ms integer) RETURNS void
+LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+BEGIN
+    IF p_wait_ms > 0 THEN
+        PERFORM set_config('lock_timeout', p_wait_ms::text, true);
+    END IF;
+    IF current_setting('synchronous_commit') = 'off' THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
+END $$;
+
+-- Transitions of one namespace happen one after the other from here on.
+CREATE FUNCTION {schema}._enter(p_ns text) RETURNS void
+LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+BEGIN
+    PERFORM 1 FROM namespaces n WHERE n.ns = p_ns FOR UPDATE;
+    IF NOT FOUND THEN
+        -- Of many who come first one inserts; the others wait, and are told.
+        INSERT INTO namespaces (ns) VALUES (p_ns) ON CONFLICT DO NOTHING;
+        PERFORM 1 FROM namespaces n WHERE n.ns = p_ns FOR UPDATE;
+    END IF;
+END $$;
+
+CREATE FUNCTION {schema}._ms(p_at timestamptz) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT floor(extract(epoch FROM p_at) * 1000)::bigint
+$$;
+
+CREATE FUNCTION {schema}._us(p_span interval) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT greatest(0, floor(extract(epoch FROM p_span) * 1000000))::bigint
+$$;
+
+CREATE FUNCTION {schema}._after(p_at timestamptz, p_us bigint) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT p_at + p_us * interval '1 microsecond'
+$$;
+
+-- The hint an entry amounts to, for listeners: a letter and its words, with
+-- tabs between, which no name can hold.
+CREATE FUNCTION {schema}._hint(p_kind text, p_election text, p_life uuid, p_heir text)
+RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE
+        WHEN p_kind IN ('left', 'ended') THEN E'g\t' || p_life
+        WHEN p_kind = 'released' THEN E'v\t' || p_election || coalesce(E'\t' || p_heir, '')
+        WHEN p_kind IN ('elected', 'step-down asked', 'paused', 'resumed')
+            THEN E'e\t' || p_election
+    END
+$$;
+
+-- Writes entries, tells those who listen, and forgets what is too old. The
+-- caller has entered.
+CREATE FUNCTION {schema}._tell(p_ns text, p_at timestamptz, p_entries {schema}.entry[])
+RETURNS void LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    v_count integer := cardinality(p_entries);
+    v_last bigint;
+    v_trimmed bigint;
+    v_keep bigint;
+    v_payload text;
+BEGIN
+    IF coalesce(v_count, 0) = 0 THEN RETURN; END IF;
+    UPDATE namespaces n SET seq = n.seq + v_count WHERE n.ns = p_ns
+        RETURNING n.seq, n.trimmed INTO v_last, v_trimmed;
+    INSERT INTO journal
+        SELECT p_ns, v_last - v_count + t.ord, p_at, t.kind, t.election, t.number, t.member,
+               t.life, t.priority, t.cause, t.reason, t.by_whom, t.heir, t.endpoints, t.metadata
+        FROM unnest(p_entries) WITH ORDINALITY AS t(kind, election, number, member, life,
+             priority, cause, reason, by_whom, heir, endpoints, metadata, ord);
+
+    -- A payload is only a hint. One that would be too long says "look".
+    v_payload := concat_ws(E'\n', p_ns, v_last::text);
+    IF v_count <= 32 THEN
+        v_payload := concat_ws(E'\n', v_payload, (
+            SELECT string_agg(_hint(t.kind, t.election, t.life, t.heir), E'\n')
+            FROM unnest(p_entries) AS t));
+    ELSE
+        v_payload := v_payload || E'\na';
+    END IF;
+    IF octet_length(v_payload) > 7900 THEN
+        v_payload := concat_ws(E'\n', p_ns, v_last::text, 'a');
+    END IF;
+    PERFORM pg_notify({channel}, v_payload);
+
+    -- A tenth late, so that not every transition pays for it.
+    SELECT s.journal_keep INTO v_keep FROM settings s;
+    IF v_last - v_trimmed > v_keep + v_keep / 10 THEN
+        DELETE FROM journal j WHERE j.ns = p_ns AND j.seq <= v_last - v_keep;
+        UPDATE namespaces n SET trimmed = v_last - v_keep WHERE n.ns = p_ns;
+    END IF;
+END $$;
+
+-- Makes elections vacant and keeps each vacancy for its heir: the successor
+-- named if it is there to take over, or else whoever is preferred; never the
+-- holder. Only what is held at all is touched.
+CREATE FUNCTION {schema}._vacate(
+    p_ns text, p_now timestamptz, p_names text[], p_causes text[],
+    p_successors text[], p_successor_us bigint[], p_grace_us bigint
+) RETURNS void LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    v_entries entry[];
+    v_heirs text[];
+    v_lives uuid[];
+BEGIN
+    WITH held AS (
+        SELECT t.ord, e.name, e.number, e.holder, e.life, t.cause, t.successor, t.successor_us
+        FROM unnest(p_names, p_causes, p_successors, p_successor_us)
+             WITH ORDINALITY AS t(name, cause, successor, successor_us, ord)
+        JOIN elections e ON e.ns = p_ns AND e.name = t.name
+        WHERE e.life IS NOT NULL
+    ), chosen AS (
+        SELECT h.*, CASE WHEN r.us > 0 THEN r.member END AS heir,
+               CASE WHEN r.us > 0 THEN _after(p_now, r.us) END AS heir_until
+        FROM held h
+        LEFT JOIN LATERAL (
+            SELECT c.member,
+                   CASE WHEN c.member = h.successor THEN h.successor_us ELSE p_grace_us END AS us
+            FROM candidates c
+            JOIN members m ON m.ns = c.ns AND m.id = c.member AND m.life = c.life
+            WHERE c.ns = p_ns AND c.election = h.name AND c.priority > 0
+              AND c.member <> h.holder AND m.expires_at > p_now AND NOT m.condemned
+            ORDER BY coalesce(c.member = h.successor, false) DESC,
+                     c.priority DESC, c.since, c.member
+            LIMIT 1
+        ) r ON true
+    ), vacated AS (
+        UPDATE elections e
+        SET holder = NULL, life = NULL, elected_at = NULL,
+            asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL,
+            heir = c.heir, heir_until = c.heir_until
+        FROM chosen c WHERE e.ns = p_ns AND e.name = c.name
+    )
+    SELECT array_agg(ROW('released', c.name, c.number, c.holder, c.life, NULL, c.cause, NULL,
+                         NULL, c.heir, NULL, NULL)::entry ORDER BY c.ord),
+           array_agg(c.heir) FILTER (WHERE c.heir IS NOT NULL),
+           array_agg(c.life)
+    INTO v_entries, v_heirs, v_lives FROM chosen c;
+
+    UPDATE members m SET holds = m.holds - t.count
+        FROM (SELECT l.life, count(*)::integer FROM unnest(v_lives) AS l(life) GROUP BY 1) t
+        WHERE m.ns = p_ns AND m.life = t.life;
+    UPDATE members m SET attention = m.attention + t.count
+        FROM (SELECT h.id, count(*) FROM unnest(v_heirs) AS h(id) GROUP BY 1) t
+        WHERE m.ns = p_ns AND m.id = t.id;
+    PERFORM _tell(p_ns, p_now, v_entries);
+END $$;
+
+-- Ends a candidacy in each of these elections, and what was kept for it.
+CREATE FUNCTION {schema}._withdraw(p_ns text, p_member text, p_life uuid, p_names text[])
+RETURNS void LANGUAGE sql SET search_path = {schema}, pg_temp AS $$
+    WITH stood AS (
+        DELETE FROM candidates c
+        WHERE c.ns = p_ns AND c.member = p_member AND c.life = p_life
+          AND (p_names IS NULL OR c.election = ANY (p_names))
+        RETURNING c.election
+    )
+    UPDATE elections e SET heir = NULL, heir_until = NULL
+    FROM stood s WHERE e.ns = p_ns AND e.name = s.election AND e.heir = p_member
+$$;
+
+-- Drops elections that nobody ever won, stands for or has paused (H27).
+CREATE FUNCTION {schema}._forget(p_ns text, p_names text[]) RETURNS void
+LANGUAGE sql SET search_path = {schema}, pg_temp AS $$
+    DELETE FROM elections e
+    WHERE e.ns = p_ns AND e.name = ANY (p_names) AND e.number = 0 AND NOT e.paused
+      AND NOT EXISTS (SELECT FROM candidates c WHERE c.ns = e.ns AND c.election = e.name)
+$$;
+
+-- Buries members whose rows are gone already: their candidacies and what they
+-- held, in the same transaction (rule M2).
+CREATE FUNCTION {schema}._bury(
+    p_ns text, p_now timestamptz, p_ids text[], p_lives uuid[], p_causes text[], p_grace_us bigint
+) RETURNS void LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    v_stood text[];
+    v_held text[];
+    v_kind text;
+BEGIN
+    FOR i IN 1 .. coalesce(cardinality(p_ids), 0) LOOP
+        v_kind := CASE p_causes[i] WHEN 'left' THEN 'left' ELSE 'ended' END;
+        PERFORM _tell(p_ns, p_now, ARRAY[ROW(v_kind, NULL, NULL, p_ids[i], p_lives[i], NULL,
+            CASE v_kind WHEN 'ended' THEN p_causes[i] END, NULL, NULL, NULL, NULL, NULL)::entry]);
+        DELETE FROM profiles p WHERE p.ns = p_ns AND p.id = p_ids[i];
+        SELECT array_agg(c.election) INTO v_stood FROM candidates c
+            WHERE c.ns = p_ns AND c.member = p_ids[i] AND c.life = p_lives[i];
+        IF v_stood IS NOT NULL THEN
+            PERFORM _withdraw(p_ns, p_ids[i], p_lives[i], NULL);
+        END IF;
+        SELECT array_agg(e.name ORDER BY e.name) INTO v_held FROM elections e
+            WHERE e.ns = p_ns AND e.life = p_lives[i];
+        IF v_held IS NOT NULL THEN
+            PERFORM _vacate(p_ns, p_now, v_held,
+                array_fill(p_causes[i], ARRAY[cardinality(v_held)]), NULL, NULL, p_grace_us);
+        END IF;
+        IF v_stood IS NOT NULL THEN
+            PERFORM _forget(p_ns, v_stood);
+        END IF;
+    END LOOP;
+END $$;
+
+-- Ends those of these members whose ttl has run out, and says how many.
+--
+-- The rule that closes the race with a heartbeat in flight (M2): the row is
+-- deleted if it is expired when its lock is held. A heartbeat that holds the
+-- lock makes this statement wait, and then look again at the row it left; one
+-- that comes later finds no row and is answered "ended".
+CREATE FUNCTION {schema}._expire(p_ns text, p_ids text[], p_grace_us bigint) RETURNS integer
+LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    v_ids text[];
+    v_lives uuid[];
+    v_causes text[];
+BEGIN
+    WITH gone AS (
+        DELETE FROM members m
+        WHERE m.ns = p_ns AND m.id = ANY (p_ids) AND m.expires_at <= clock_timestamp()
+        RETURNING m.id, m.life, m.condemned
+    )
+    SELECT array_agg(g.id ORDER BY g.id), array_agg(g.life ORDER BY g.id),
+           array_agg(CASE WHEN g.condemned THEN 'evicted' ELSE 'expired' END ORDER BY g.id)
+    INTO v_ids, v_lives, v_causes FROM gone g;
+    PERFORM _bury(p_ns, clock_timestamp(), v_ids, v_lives, v_causes, p_grace_us);
+    RETURN coalesce(cardinality(v_ids), 0);
+END $$;
+
+-- Which cluster and timeline this is; NULL where the server does not say.
+CREATE FUNCTION {schema}._mark() RETURNS text
+LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    v_cluster text;
+BEGIN
+    BEGIN
+        v_cluster := (SELECT system_identifier FROM pg_control_system());
+    EXCEPTION WHEN OTHERS THEN v_cluster := '?';
+    END;
+    -- The first eight digits of the log file's name are the timeline.
+    RETURN v_cluster || '/' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8);
+EXCEPTION WHEN OTHERS THEN RETURN NULL;
+END $$;
+
+-- The present era. A cluster or timeline that changed begins a new one: the
+-- database was promoted, restored or copied, and may have forgotten terms.
+CREATE FUNCTION {schema}._era() RETURNS integer
+LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    v_mark text := _mark();
+    v_era integer;
+BEGIN
+    SELECT s.era INTO v_era FROM settings s WHERE v_mark IS NULL OR s.mark = v_mark;
+    IF FOUND THEN RETURN v_era; END IF;
+    UPDATE settings s
+        SET mark = v_mark, era = s.era + CASE WHEN s.mark IS NULL THEN 0 ELSE 1 END
+        WHERE s.mark IS DISTINCT FROM v_mark;
+    SELECT s.era INTO v_era FROM settings s;
+    RETURN v_era;
+END $$;

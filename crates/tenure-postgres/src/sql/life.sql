@@ -1,0 +1,133 @@
+-- The verbs of a member's life: join, heartbeat, leave.
+
+-- Outcomes: "in"; "taken" by another life, or by this one if it is over.
+CREATE FUNCTION {schema}.join(
+    p_ns text, p_member text, p_life uuid, p_ttl_us bigint,
+    p_endpoints text[] DEFAULT '{}', p_metadata bytea DEFAULT '',
+    p_supersede boolean DEFAULT true, p_wait_ms integer DEFAULT 0
+) RETURNS TABLE (outcome text, attention bigint, seq bigint, taken_by uuid, left_us bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    v_old members%ROWTYPE;
+    v_now timestamptz;
+    v_lives boolean;
+BEGIN
+    PERFORM _check(p_ns, p_member, p_ttl_us);
+    PERFORM _prepare(p_wait_ms);
+    PERFORM _enter(p_ns);
+    LOOP
+        SELECT * INTO v_old FROM members m WHERE m.ns = p_ns AND m.id = p_member;
+        v_now := clock_timestamp();
+        v_lives := v_old.expires_at > v_now;
+        IF v_old.life = p_life AND v_lives AND NOT v_old.condemned THEN
+            UPDATE members m SET ttl = p_ttl_us, expires_at = _after(v_now, p_ttl_us)
+                WHERE m.ns = p_ns AND m.id = p_member;
+            UPDATE profiles p SET endpoints = p_endpoints, metadata = p_metadata
+                WHERE p.ns = p_ns AND p.id = p_member
+                  AND (p.endpoints, p.metadata) IS DISTINCT FROM (p_endpoints, p_metadata);
+            RETURN QUERY SELECT 'in', v_old.attention, n.seq, NULL::uuid, NULL::bigint
+                FROM namespaces n WHERE n.ns = p_ns;
+            RETURN;
+        END IF;
+        -- A life that is over does not come back by a repeated request (M1).
+        IF v_old.life = p_life OR EXISTS (
+            SELECT FROM journal j WHERE j.ns = p_ns AND j.life = p_life AND j.member = p_member
+               AND j.kind IN ('left', 'ended')) THEN
+            RETURN QUERY SELECT 'taken', NULL::bigint, NULL::bigint, p_life,
+                CASE WHEN v_old.life = p_life THEN _us(v_old.expires_at - v_now) ELSE 0 END;
+            RETURN;
+        END IF;
+        EXIT WHEN v_old.id IS NULL;
+        IF v_lives AND NOT (p_supersede AND v_old.holds = 0) THEN
+            RETURN QUERY SELECT 'taken', NULL::bigint, NULL::bigint, v_old.life,
+                _us(v_old.expires_at - v_now);
+            RETURN;
+        END IF;
+        IF v_lives THEN
+            DELETE FROM members m WHERE m.ns = p_ns AND m.id = p_member;
+            PERFORM _bury(p_ns, v_now, ARRAY[v_old.id], ARRAY[v_old.life], ARRAY['superseded'], 0);
+            EXIT;
+        END IF;
+        -- A heartbeat may have slipped in since we looked: then look again.
+        EXIT WHEN _expire(p_ns, ARRAY[p_member], 0) > 0;
+    END LOOP;
+
+    -- Only a join adds members: sweeping here keeps the dead from piling up
+    -- (H27). Those who hold terms stay until somebody wants them.
+    PERFORM _expire(p_ns, d.ids, 0) FROM (
+        SELECT array_agg(m.id) AS ids FROM members m
+        WHERE m.ns = p_ns AND m.holds = 0 AND m.expires_at <= clock_timestamp()) d
+        WHERE d.ids IS NOT NULL;
+
+    v_now := clock_timestamp();
+    INSERT INTO members (ns, id, life, expires_at, ttl, joined_at)
+        VALUES (p_ns, p_member, p_life, _after(v_now, p_ttl_us), p_ttl_us, v_now);
+    INSERT INTO profiles (ns, id, endpoints, metadata)
+        VALUES (p_ns, p_member, p_endpoints, p_metadata);
+    PERFORM _tell(p_ns, v_now, ARRAY[ROW('joined', NULL, NULL, p_member, p_life, NULL, NULL,
+        NULL, NULL, NULL, p_endpoints, p_metadata)::entry]);
+    RETURN QUERY SELECT 'in', 0::bigint, n.seq, NULL::uuid, NULL::bigint
+        FROM namespaces n WHERE n.ns = p_ns;
+END $$;
+
+-- Refuses what could never be right, in words, whatever language it comes from.
+CREATE FUNCTION {schema}._check(p_ns text, p_member text, p_ttl_us bigint) RETURNS void
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF p_ns IS NULL OR octet_length(p_ns) NOT BETWEEN 1 AND 200 OR p_ns ~ '[[:cntrl:]]' THEN
+        RAISE EXCEPTION 'a namespace has 1 to 200 bytes and no control characters'
+            USING ERRCODE = '22023';
+    END IF;
+    IF p_member IS NULL OR octet_length(p_member) NOT BETWEEN 1 AND 200
+       OR p_member ~ '[[:cntrl:]]' THEN
+        RAISE EXCEPTION 'a member id has 1 to 200 bytes and no control characters'
+            USING ERRCODE = '22023';
+    END IF;
+    IF p_ttl_us IS NULL OR p_ttl_us <= 0 THEN
+        RAISE EXCEPTION 'the ttl is a positive number of microseconds' USING ERRCODE = '22023';
+    END IF;
+END $$;
+
+-- Outcomes: "alive"; "ended"; "superseded" if another life took its place.
+--
+-- One update of one row, whatever the member holds. It renews only a member
+-- that is live and not condemned at this moment (rule M1). A client that may
+-- write the table can as well run the UPDATE itself.
+CREATE FUNCTION {schema}.heartbeat(
+    p_ns text, p_member text, p_life uuid, p_ttl_us bigint, p_wait_ms integer DEFAULT 0
+) RETURNS TABLE (outcome text, attention bigint, holds integer, seq bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM _prepare(p_wait_ms);
+    RETURN QUERY
+        UPDATE members m
+        SET ttl = p_ttl_us, expires_at = clock_timestamp() + p_ttl_us * interval '1 microsecond'
+        WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life
+          AND NOT m.condemned AND m.expires_at > clock_timestamp()
+        RETURNING 'alive', m.attention, m.holds,
+                  coalesce((SELECT n.seq FROM namespaces n WHERE n.ns = m.ns), 0);
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT CASE WHEN EXISTS (
+                SELECT FROM members m WHERE m.ns = p_ns AND m.id = p_member AND m.life <> p_life)
+            THEN 'superseded' ELSE 'ended' END, NULL::bigint, NULL::integer, NULL::bigint;
+    END IF;
+END $$;
+
+-- Ends the caller's own life. One whose ttl has run out may still leave, as
+-- long as nobody ended it: that only frees what nobody has taken yet.
+CREATE FUNCTION {schema}.leave(
+    p_ns text, p_member text, p_life uuid, p_wait_ms integer DEFAULT 0
+) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+BEGIN
+    PERFORM _prepare(p_wait_ms);
+    PERFORM 1 FROM members m WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life;
+    IF NOT FOUND THEN RETURN; END IF;
+    PERFORM _enter(p_ns);
+    DELETE FROM members m WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life;
+    IF FOUND THEN
+        PERFORM _bury(p_ns, clock_timestamp(), ARRAY[p_member], ARRAY[p_life], ARRAY['left'], 0);
+    END IF;
+END $$;

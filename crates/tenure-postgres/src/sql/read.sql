@@ -1,0 +1,129 @@
+-- Looking: one snapshot, which never writes. STABLE functions see the snapshot
+-- of the statement that called them, so all of an answer is of one moment.
+
+-- Elections as they stand, in the order asked for; one that nobody ever stood
+-- for is vacant with number 0. A holder that is not live is not shown.
+CREATE FUNCTION {schema}._views(
+    p_ns text, p_names text[], p_asker text, p_asker_life uuid, p_candidates boolean,
+    p_at timestamptz
+) RETURNS TABLE (ord bigint, view jsonb)
+LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
+    SELECT t.ord, jsonb_build_object(
+        'election', t.name,
+        'number', coalesce(e.number, 0),
+        'holder', CASE WHEN m.id IS NOT NULL THEN jsonb_build_object(
+            'id', m.id, 'life', m.life, 'elected_ms', _ms(e.elected_at), 'ttl_us', m.ttl,
+            'left_us', _us(m.expires_at - p_at),
+            'endpoints', p.endpoints, 'metadata', encode(p.metadata, 'hex')) END,
+        'paused', CASE WHEN e.paused THEN
+            jsonb_build_object('reason', e.pause_reason, 'by', e.pause_by) END,
+        'step_down', CASE WHEN e.asked AND m.id IS NOT NULL THEN jsonb_build_object(
+            'number', e.number, 'reason', e.asked_reason, 'by', e.asked_by, 'to', e.asked_to) END,
+        'reserved', CASE WHEN h.id IS NOT NULL THEN
+            jsonb_build_object('id', h.id, 'left_us', _us(e.heir_until - p_at)) END,
+        'ahead', CASE WHEN p_asker IS NULL THEN 0 ELSE (
+            SELECT count(*) FROM candidates o
+            JOIN candidates c ON c.ns = o.ns AND c.election = o.election
+            JOIN members w ON w.ns = c.ns AND w.id = c.member AND w.life = c.life
+                 AND w.expires_at > p_at AND NOT w.condemned
+            WHERE o.ns = p_ns AND o.election = t.name AND o.member = p_asker
+              AND o.life = p_asker_life AND c.priority > 0
+              AND c.member IS DISTINCT FROM e.holder
+              AND (-c.priority, c.since, c.member) < (-o.priority, o.since, o.member)) END,
+        'candidates', CASE WHEN p_candidates THEN coalesce((
+            SELECT jsonb_agg(jsonb_build_object('id', c.member, 'life', c.life,
+                       'priority', c.priority, 'waiting_us', _us(p_at - c.since))
+                       ORDER BY c.priority DESC, c.since, c.member)
+            FROM candidates c
+            JOIN members w ON w.ns = c.ns AND w.id = c.member AND w.life = c.life
+                 AND w.expires_at > p_at AND NOT w.condemned
+            WHERE c.ns = p_ns AND c.election = t.name), '[]') ELSE '[]' END)
+    FROM unnest(p_names) WITH ORDINALITY AS t(name, ord)
+    LEFT JOIN elections e ON e.ns = p_ns AND e.name = t.name
+    LEFT JOIN members m ON m.ns = p_ns AND m.id = e.holder AND m.life = e.life
+         AND m.expires_at > p_at
+    LEFT JOIN profiles p ON p.ns = p_ns AND p.id = m.id
+    LEFT JOIN members h ON h.ns = p_ns AND h.id = e.heir AND h.expires_at > p_at
+         AND e.heir_until > p_at
+    ORDER BY t.ord
+$$;
+
+CREATE FUNCTION {schema}._entry(j {schema}.journal) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
+    SELECT jsonb_strip_nulls(jsonb_build_object(
+        'seq', j.seq, 'at_ms', _ms(j.at), 'kind', j.kind, 'election', j.election,
+        'number', j.number, 'member', j.member, 'life', j.life, 'priority', j.priority,
+        'cause', j.cause, 'reason', j.reason, 'by', j.by_whom, 'heir', j.heir,
+        'endpoints', j.endpoints, 'metadata', encode(j.metadata, 'hex')))
+$$;
+
+-- p_which: 'nothing', 'all', 'named' (p_names) or 'held' (by p_life).
+CREATE FUNCTION {schema}.read(
+    p_ns text, p_which text DEFAULT 'all', p_names text[] DEFAULT '{}', p_life uuid DEFAULT NULL,
+    p_asker text DEFAULT NULL, p_asker_life uuid DEFAULT NULL,
+    p_candidates boolean DEFAULT true, p_members boolean DEFAULT true, p_history bigint DEFAULT 0
+) RETURNS jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    v_at timestamptz := clock_timestamp();
+    v_names text[] := '{}';
+    v_elections jsonb;
+    v_members jsonb := '[]';
+    v_history jsonb := '[]';
+BEGIN
+    IF p_which = 'named' THEN
+        v_names := p_names;
+    ELSIF p_which = 'all' THEN
+        SELECT coalesce(array_agg(e.name ORDER BY e.name), '{}') INTO v_names
+            FROM elections e WHERE e.ns = p_ns;
+    ELSIF p_which = 'held' THEN
+        SELECT coalesce(array_agg(e.name ORDER BY e.name), '{}') INTO v_names FROM elections e
+            JOIN members m ON m.ns = e.ns AND m.id = e.holder AND m.life = e.life
+            WHERE e.ns = p_ns AND e.life = p_life AND m.expires_at > v_at;
+    END IF;
+    SELECT coalesce(jsonb_agg(v.view ORDER BY v.ord), '[]') INTO v_elections
+        FROM _views(p_ns, v_names, p_asker, p_asker_life, p_candidates, v_at) v;
+    IF p_members THEN
+        SELECT coalesce(jsonb_agg(jsonb_build_object('id', m.id, 'life', m.life,
+                   'ttl_us', m.ttl, 'left_us', _us(m.expires_at - v_at),
+                   'joined_ms', _ms(m.joined_at), 'holds', m.holds,
+                   'endpoints', p.endpoints, 'metadata', encode(p.metadata, 'hex'))
+                   ORDER BY m.id), '[]') INTO v_members
+            FROM members m JOIN profiles p ON p.ns = m.ns AND p.id = m.id
+            WHERE m.ns = p_ns AND m.expires_at > v_at;
+    END IF;
+    IF p_history > 0 AND p_which = 'all' THEN
+        SELECT coalesce(jsonb_agg(t.entry ORDER BY t.seq), '[]') INTO v_history FROM (
+            SELECT j.seq, _entry(j) AS entry FROM journal j WHERE j.ns = p_ns
+            ORDER BY j.seq DESC LIMIT p_history) t;
+    ELSIF p_history > 0 THEN
+        SELECT coalesce(jsonb_agg(t.entry ORDER BY t.seq), '[]') INTO v_history FROM (
+            SELECT j.seq, _entry(j) AS entry FROM journal j
+            WHERE j.ns = p_ns AND j.election = ANY (v_names)
+            ORDER BY j.seq DESC LIMIT p_history) t;
+    END IF;
+    RETURN jsonb_build_object(
+        'seq', coalesce((SELECT n.seq FROM namespaces n WHERE n.ns = p_ns), 0),
+        'elections', v_elections, 'members', v_members, 'history', v_history);
+END $$;
+
+-- The entries after a place, oldest first; "trimmed" is the newest place that
+-- is no longer kept.
+CREATE FUNCTION {schema}.journal(p_ns text, p_after bigint, p_limit bigint DEFAULT 500)
+RETURNS jsonb
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+    SELECT jsonb_build_object(
+        'seq', coalesce((SELECT n.seq FROM namespaces n WHERE n.ns = p_ns), 0),
+        'trimmed', coalesce((SELECT n.trimmed FROM namespaces n WHERE n.ns = p_ns), 0),
+        'entries', coalesce((
+            SELECT jsonb_agg(t.entry ORDER BY t.seq) FROM (
+                SELECT j.seq, _entry(j) AS entry FROM journal j
+                WHERE j.ns = p_ns AND j.seq > p_after ORDER BY j.seq LIMIT p_limit) t), '[]'))
+$$;
+
+-- Where the journal of each of these namespaces stands, for those who poll.
+CREATE FUNCTION {schema}.positions(p_namespaces text[])
+RETURNS TABLE (ns text, seq bigint)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+    SELECT n.ns, n.seq FROM namespaces n WHERE n.ns = ANY (p_namespaces)
+$$;

@@ -1,0 +1,136 @@
+-- The tables. Plain and durable, never unlogged: a term number must survive a
+-- crash of the server (H18). Names compare by their bytes, whatever the
+-- database's collation is.
+
+-- One row: the version of all this, and what an operator may change.
+CREATE TABLE {schema}.settings (
+    only_row     boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    version      integer NOT NULL,
+    -- How many journal entries of each namespace are kept, at least.
+    journal_keep bigint  NOT NULL DEFAULT 10000 CHECK (journal_keep > 0),
+    -- The cluster and timeline that wrote last. When it changes, this database
+    -- may have forgotten terms that were given out: the era rises, and the
+    -- first term of each election in a new era jumps by 2^20.
+    mark         text,
+    era          integer NOT NULL DEFAULT 0
+);
+
+-- The row that every transition of a namespace locks first. It makes them
+-- happen one after the other, so that nothing below can deadlock, and it counts
+-- the journal: numbers follow the order of commits and have no gaps.
+CREATE TABLE {schema}.namespaces (
+    ns      text COLLATE "C" PRIMARY KEY,
+    seq     bigint NOT NULL DEFAULT 0,
+    trimmed bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50);
+
+-- One row for each living process. A heartbeat updates it and nothing else.
+-- There is no index on expires_at and there is room in the page, so that the
+-- update stays in its page and touches no index (HOT).
+CREATE TABLE {schema}.members (
+    ns         text COLLATE "C" NOT NULL,
+    id         text COLLATE "C" NOT NULL,
+    life       uuid        NOT NULL,
+    expires_at timestamptz NOT NULL,
+    ttl        bigint      NOT NULL CHECK (ttl > 0), -- microseconds
+    attention  bigint      NOT NULL DEFAULT 0,
+    holds      integer     NOT NULL DEFAULT 0,
+    condemned  boolean     NOT NULL DEFAULT false,
+    joined_at  timestamptz NOT NULL,
+    PRIMARY KEY (ns, id)
+) WITH (fillfactor = 50);
+
+-- What a member publishes: apart, so that heartbeats do not carry it along.
+CREATE TABLE {schema}.profiles (
+    ns        text COLLATE "C" NOT NULL,
+    id        text COLLATE "C" NOT NULL,
+    endpoints text[] NOT NULL,
+    metadata  bytea  NOT NULL,
+    PRIMARY KEY (ns, id)
+);
+
+-- Kept for as long as they have a number, so that numbers never go back.
+CREATE TABLE {schema}.elections (
+    ns           text COLLATE "C" NOT NULL,
+    name         text COLLATE "C" NOT NULL,
+    number       bigint  NOT NULL DEFAULT 0,
+    era          integer NOT NULL DEFAULT 0,
+    -- Who won last, and by which attempt, whether or not the term still stands.
+    won_by       uuid,
+    won_nonce    bigint,
+    holder       text COLLATE "C",
+    life         uuid,
+    elected_at   timestamptz,
+    paused       boolean NOT NULL DEFAULT false,
+    pause_reason text,
+    pause_by     text,
+    -- A step-down asked of the present term.
+    asked        boolean NOT NULL DEFAULT false,
+    asked_reason text,
+    asked_by     text,
+    asked_to     text COLLATE "C",
+    -- For whom a vacancy is kept, and until when.
+    heir         text COLLATE "C",
+    heir_until   timestamptz,
+    PRIMARY KEY (ns, name),
+    -- Makes the number a key column. A fence locks the row FOR KEY SHARE, which
+    -- keeps others from changing a key, and from nothing else: a new term waits
+    -- for the fenced transaction, while ending a holder, asking it to step down
+    -- or pausing the election do not.
+    UNIQUE (ns, name, number)
+) WITH (fillfactor = 70);
+
+CREATE INDEX elections_held ON {schema}.elections (ns, life) WHERE life IS NOT NULL;
+
+CREATE TABLE {schema}.candidates (
+    ns       text COLLATE "C" NOT NULL,
+    election text COLLATE "C" NOT NULL,
+    member   text COLLATE "C" NOT NULL,
+    life     uuid        NOT NULL,
+    priority integer     NOT NULL,
+    since    timestamptz NOT NULL,
+    PRIMARY KEY (ns, election, member)
+);
+
+CREATE INDEX candidates_member ON {schema}.candidates (ns, member);
+
+CREATE TABLE {schema}.journal (
+    ns        text COLLATE "C" NOT NULL,
+    seq       bigint      NOT NULL,
+    at        timestamptz NOT NULL,
+    kind      text        NOT NULL,
+    election  text COLLATE "C",
+    number    bigint,
+    member    text COLLATE "C",
+    life      uuid,
+    priority  integer,
+    cause     text,
+    reason    text,
+    by_whom   text,
+    heir      text COLLATE "C",
+    endpoints text[],
+    metadata  bytea,
+    PRIMARY KEY (ns, seq)
+);
+
+CREATE INDEX journal_election ON {schema}.journal (ns, election, seq) WHERE election IS NOT NULL;
+-- Whether a life has ended, as far back as the journal goes.
+CREATE INDEX journal_over ON {schema}.journal (ns, life) WHERE kind IN ('left', 'ended');
+
+-- An entry that has no place in the journal yet.
+CREATE TYPE {schema}.entry AS (
+    kind      text,
+    election  text,
+    number    bigint,
+    member    text,
+    life      uuid,
+    priority  integer,
+    cause     text,
+    reason    text,
+    by_whom   text,
+    heir      text,
+    endpoints text[],
+    metadata  bytea
+);
+
+INSERT INTO {schema}.settings (version) VALUES (1);

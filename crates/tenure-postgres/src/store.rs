@@ -1,0 +1,268 @@
+//! The store: the contract's verbs, carried to the server.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tenure_core::{
+    Amend, Amended, Beat, Claim, Claims, Heartbeat, Join, Joined, MemberRef, Namespace, Query,
+    Release, Seq, Snapshot,
+};
+use tenure_store::{
+    BootClock, Capabilities, Clock, Error, ErrorKind, Following, From, Result, SharedStore, Store,
+    Watch,
+};
+use tokio_postgres::Statement;
+use tokio_postgres::types::Type;
+
+use crate::error::{Effect, damaged};
+use crate::follow::Follower;
+use crate::link::{Link, Purpose};
+use crate::options::PostgresOptions;
+use crate::rows::{Page, micros};
+use crate::schema;
+use crate::session::Session;
+use crate::verbs::{Bids, Texts, Way, alive};
+use crate::watch::{self, Hub};
+
+/// The most bids or releases in one request.
+const BATCH: usize = 1_000;
+/// How long to leave a fenced transaction alone before a claim is repeated.
+const FENCE_LOOK: std::time::Duration = std::time::Duration::from_millis(25);
+
+/// Elections in a PostgreSQL database.
+///
+/// Clones share two connections: one for heartbeats and notifications, one for
+/// everything else. They are this store's own, never the application's pool.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), tenure_store::Error> {
+/// use tenure_postgres::{PostgresOptions, PostgresStore};
+///
+/// let options = PostgresOptions::from_url("postgres://app@db.example/app?sslmode=verify-full")?;
+/// let store = PostgresStore::open(options).await?;
+/// # let _ = store;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct PostgresStore {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) options: Arc<PostgresOptions>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) beats: Link,
+    requests: Link,
+    texts: Texts,
+}
+
+impl PostgresStore {
+    /// Connects, and installs or checks the schema. Any number of programs may
+    /// do so at once.
+    ///
+    /// Must be called within a tokio runtime, which carries the connections from
+    /// then on. Later failures are ridden out; this first one is told, so that a
+    /// wrong URL is noticed.
+    pub async fn open(options: PostgresOptions) -> Result<Self> {
+        let options = Arc::new(options.checked()?);
+        let hub = Arc::new(Hub::new(&options.schema));
+        let link = |purpose| Link::new(purpose, Arc::clone(&options), Arc::clone(&hub));
+        let inner = Arc::new(Inner {
+            beats: link(Purpose::Heartbeats),
+            requests: link(Purpose::Requests),
+            texts: Texts::new(&options.schema),
+            options,
+            hub,
+        });
+        let session = inner.requests.session().await?;
+        schema::ensure(&session.client, &inner.options.schema, inner.options.migrate).await?;
+        inner.beats.session().await?;
+        watch::probe(&inner).await;
+        inner.own_sessions().await;
+        let (weak, hub) = (Arc::downgrade(&inner), Arc::clone(&inner.hub));
+        tokio::spawn(watch::keep(weak, hub));
+        Ok(Self { inner })
+    }
+
+    /// This store, as most functions take one.
+    #[must_use]
+    pub fn shared(self) -> SharedStore {
+        Arc::new(self)
+    }
+
+    /// The text that installs the schema under this name, for those who apply
+    /// such things by hand.
+    ///
+    /// ```
+    /// let text = tenure_postgres::PostgresStore::schema_sql("tenure");
+    /// assert!(text.contains("CREATE SCHEMA \"tenure\""));
+    /// ```
+    #[must_use]
+    pub fn schema_sql(schema: &str) -> String {
+        schema::whole(schema)
+    }
+
+    fn way(&self) -> Way<'_> {
+        self.inner.way(&self.inner.requests)
+    }
+}
+
+impl Inner {
+    fn way<'a>(&'a self, link: &'a Link) -> Way<'a> {
+        // Locks are given up before the answer is: then the error says which.
+        let wait = self.options.request_timeout.mul_f64(0.75).as_millis();
+        Way { link, texts: &self.texts, lock_wait: i32::try_from(wait).unwrap_or(i32::MAX) }
+    }
+
+    /// Where a namespace's journal stands.
+    pub(crate) async fn place(&self, ns: &Namespace) -> Result<Seq> {
+        Ok(self.way(&self.requests).journal(ns, Seq::new(i64::MAX as u64), 0).await?.seq)
+    }
+
+    pub(crate) async fn journal(&self, ns: &Namespace, after: Seq, limit: i64) -> Result<Page> {
+        self.way(&self.requests).journal(ns, after, limit).await
+    }
+
+    pub(crate) async fn positions(&self, names: &[String]) -> Result<Vec<(String, u64)>> {
+        self.way(&self.requests).positions(names).await
+    }
+
+    /// Sends a notification from the session that does not listen.
+    pub(crate) async fn notify(&self, payload: &str) -> Result<()> {
+        let params = [(&payload as _, Type::TEXT)];
+        let asked = self.requests.ask("notifying", Effect::None, &self.texts.notify, &params);
+        asked.await.map(drop)
+    }
+
+    /// Once it is known that the sessions are ours alone, sets them up so.
+    pub(crate) async fn own_sessions(&self) {
+        if !self.hub.is_native() {
+            return;
+        }
+        for link in [&self.requests, &self.beats] {
+            let set = async { link.session().await?.own(&self.options).await };
+            if let Err(error) = set.await {
+                tracing::debug!(%error, "a session keeps its settings");
+            }
+        }
+    }
+
+    /// The heartbeat as a prepared statement, where that is allowed and safe.
+    async fn beat_statement(&self, session: &Arc<Session>) -> Result<Option<Statement>> {
+        if !self.hub.is_native() {
+            return Ok(None);
+        }
+        let prepare = async {
+            let row = session.client.query_typed(&self.texts.may_beat, &[]).await?;
+            if !row.first().is_some_and(|row| row.try_get("may").unwrap_or(false)) {
+                return Ok(None);
+            }
+            let types = [Type::TEXT, Type::TEXT, Type::TEXT, Type::INT8];
+            session.client.prepare_typed(&self.texts.beat, &types).await.map(Some)
+        };
+        let prepare = self.beats.within("preparing heartbeats", Effect::None, session, prepare);
+        Ok(session.beat.get_or_try_init(|| prepare).await?.clone())
+    }
+
+    /// One heartbeat: the bare statement where that may be run, which costs the
+    /// least, or else the function with the same statement in it.
+    async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
+        let session = self.beats.session().await?;
+        let Some(statement) = self.beat_statement(&session).await? else {
+            return self.way(&self.beats).heartbeat(ns, beat).await;
+        };
+        let (life, ttl) = (beat.member.incarnation.to_string(), micros(beat.ttl));
+        let (ns_text, id) = (ns.as_str(), beat.member.id.as_str());
+        let params: [&(dyn tokio_postgres::types::ToSql + Sync); 4] = [&ns_text, &id, &life, &ttl];
+        let asked = session.client.query(&statement, &params);
+        let rows = self.beats.within("beating", Effect::Writes, &session, asked).await?;
+        match rows.as_slice() {
+            [row] => alive(row),
+            // It is over; the function says how.
+            [] => self.way(&self.beats).heartbeat(ns, beat).await,
+            _ => Err(damaged(format_args!("{} rows to a heartbeat", rows.len()))),
+        }
+    }
+
+    /// Claims, and while open transactions fence what could be won, again for a
+    /// bounded time (C42). Repeating a claim is harmless: its nonces are known.
+    async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
+        let (way, clock) = (self.way(&self.requests), BootClock);
+        let from = clock.now();
+        loop {
+            let Bids { claims, fenced } = way.claim(ns, claim).await?;
+            if fenced == 0 {
+                return Ok(claims);
+            }
+            if clock.now().since(from) >= self.options.fence_wait {
+                tracing::warn!(
+                    member = %claim.member,
+                    elections = fenced,
+                    waited = ?self.options.fence_wait,
+                    "an open transaction has fenced the last term, so nobody else can be elected: \
+                     look in pg_stat_activity for one that is idle in transaction, and set \
+                     idle_in_transaction_session_timeout"
+                );
+                return Ok(claims);
+            }
+            tokio::time::sleep(FENCE_LOOK).await;
+        }
+    }
+}
+
+fn within_batch(what: &str, count: usize) -> Result<()> {
+    if count <= BATCH {
+        return Ok(());
+    }
+    let message = format!("{count} {what} in one request are more than the limit of {BATCH}");
+    Err(Error::new(ErrorKind::Invalid, message).remedy("split the request"))
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined> {
+        self.way().join(ns, join).await
+    }
+
+    async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
+        self.inner.heartbeat(ns, beat).await
+    }
+
+    async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
+        self.way().leave(ns, member).await
+    }
+
+    async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
+        within_batch("bids", claim.bids.len())?;
+        self.inner.claim(ns, claim).await
+    }
+
+    async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
+        within_batch("releases", release.items.len())?;
+        self.way().release(ns, release).await
+    }
+
+    async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
+        self.way().amend(ns, amend).await
+    }
+
+    async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
+        self.way().read(ns, query).await
+    }
+
+    async fn follow(&self, ns: &Namespace, from: From) -> Result<Box<dyn Following>> {
+        Ok(Box::new(Follower::new(Arc::clone(&self.inner), ns, from).await?))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let mut capabilities = Capabilities::judging("postgres");
+        if !self.inner.hub.is_native() {
+            capabilities.watch = Watch::Polled(self.inner.options.poll);
+        }
+        capabilities.transactional_fence = true;
+        capabilities.batch = BATCH;
+        capabilities
+    }
+}

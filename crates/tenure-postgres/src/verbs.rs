@@ -1,0 +1,432 @@
+//! The verbs, as statements. Each is one round trip.
+
+use std::time::Duration;
+
+use tenure_core::{
+    Amend, Amended, Beat, Bid, Claim, Claimed, Claims, Heartbeat, Join, Joined, MemberRef,
+    Namespace, Query, Release, Seq, Snapshot, Term, TermNumber, Timestamp, Which,
+};
+use tenure_store::Result;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::error::{Effect, damaged};
+use crate::link::Link;
+use crate::rows::{
+    Page, PageRow, SnapshotRow, ViewRow, member, micros, parse, release_word, signed, span,
+    unsigned,
+};
+
+/// The statements' texts, with the schema's name put in.
+#[derive(Debug)]
+pub(crate) struct Texts {
+    join: String,
+    heartbeat: String,
+    /// The heartbeat as a bare statement, for those who may write the table.
+    pub(crate) beat: String,
+    /// Whether this role may.
+    pub(crate) may_beat: String,
+    leave: String,
+    claim: String,
+    release: String,
+    step_down: String,
+    pause: String,
+    resume: String,
+    evict: String,
+    read: String,
+    journal: String,
+    positions: String,
+    pub(crate) notify: String,
+}
+
+const AMENDED: &str = "SELECT outcome, number, member, life::text, left_us FROM";
+
+impl Texts {
+    pub(crate) fn new(schema: &str) -> Self {
+        let put = |text: &str| crate::schema::put(text, schema);
+        let amend = |call: &str| put(&format!("{AMENDED} {{schema}}.{call}"));
+        Self {
+            join: put("SELECT outcome, attention, seq, taken_by::text, left_us FROM \
+                       {schema}.join($1, $2, $3::uuid, $4, $5, $6, $7, $8)"),
+            heartbeat: put("SELECT outcome, attention, holds, seq FROM \
+                            {schema}.heartbeat($1, $2, $3::uuid, $4, $5)"),
+            beat: put(include_str!("sql/beat.sql")),
+            may_beat: put(include_str!("sql/may_beat.sql")),
+            leave: put("SELECT {schema}.leave($1, $2, $3::uuid, $4)"),
+            claim: put("SELECT bid, outcome, number, elected_ms, view::text FROM \
+                        {schema}.claim($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9)"),
+            release: put("SELECT {schema}.release($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9, $10)"),
+            step_down: amend("ask_step_down($1, $2, $3, $4, $5, $6, $7)"),
+            pause: amend("pause($1, $2, $3, $4, $5)"),
+            resume: amend("resume($1, $2, $3, $4)"),
+            evict: amend("evict($1, $2, $3, $4, $5)"),
+            read: put("SELECT {schema}.read($1, $2, $3, $4::uuid, $5, $6::uuid, $7, $8, $9)::text"),
+            journal: put("SELECT {schema}.journal($1, $2, $3)::text"),
+            positions: put("SELECT ns, seq FROM {schema}.positions($1)"),
+            notify: put("SELECT pg_notify({channel}, $1)"),
+        }
+    }
+}
+
+/// One request's way: where it goes, in which words, and how long it may wait
+/// for locks.
+pub(crate) struct Way<'a> {
+    pub(crate) link: &'a Link,
+    pub(crate) texts: &'a Texts,
+    pub(crate) lock_wait: i32,
+}
+
+fn one(rows: Vec<Row>) -> Result<Row> {
+    let count = rows.len();
+    rows.into_iter().next().ok_or_else(|| damaged(format_args!("{count} rows instead of one")))
+}
+
+/// A column, whatever was done to the functions.
+fn get<'a, T: tokio_postgres::types::FromSql<'a>>(row: &'a Row, column: &str) -> Result<T> {
+    row.try_get(column).map_err(|error| damaged(format_args!("an unexpected column: {error}")))
+}
+
+/// A claim's answer, with what could not be won because it is fenced.
+pub(crate) struct Bids {
+    pub(crate) claims: Claims,
+    pub(crate) fenced: usize,
+}
+
+impl Way<'_> {
+    pub(crate) async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined> {
+        let life = join.member.incarnation.to_string();
+        let endpoints = join.profile.endpoints();
+        let rows = self
+            .link
+            .ask(
+                "joining",
+                Effect::Writes,
+                &self.texts.join,
+                &[
+                    (&ns.as_str(), Type::TEXT),
+                    (&join.member.id.as_str(), Type::TEXT),
+                    (&life, Type::TEXT),
+                    (&micros(join.ttl), Type::INT8),
+                    (&endpoints, Type::TEXT_ARRAY),
+                    (&join.profile.metadata(), Type::BYTEA),
+                    (&join.supersede, Type::BOOL),
+                    (&self.lock_wait, Type::INT4),
+                ],
+            )
+            .await?;
+        let row = one(rows)?;
+        match get::<&str>(&row, "outcome")? {
+            "in" => Ok(Joined::In {
+                attention: unsigned(get(&row, "attention")?),
+                seq: Seq::new(unsigned(get(&row, "seq")?)),
+            }),
+            "taken" => Ok(Joined::Taken {
+                by: crate::rows::life(get(&row, "taken_by")?)?,
+                remaining: span(get(&row, "left_us")?),
+            }),
+            other => Err(damaged(format_args!("{other:?} to a join"))),
+        }
+    }
+
+    /// A heartbeat by the function: any role that takes part may call it.
+    pub(crate) async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
+        let life = beat.member.incarnation.to_string();
+        let rows = self
+            .link
+            .ask(
+                "beating",
+                Effect::Writes,
+                &self.texts.heartbeat,
+                &[
+                    (&ns.as_str(), Type::TEXT),
+                    (&beat.member.id.as_str(), Type::TEXT),
+                    (&life, Type::TEXT),
+                    (&micros(beat.ttl), Type::INT8),
+                    (&self.lock_wait, Type::INT4),
+                ],
+            )
+            .await?;
+        let row = one(rows)?;
+        match get::<&str>(&row, "outcome")? {
+            "alive" => alive(&row),
+            "ended" => Ok(Beat::Ended { superseded: false }),
+            "superseded" => Ok(Beat::Ended { superseded: true }),
+            other => Err(damaged(format_args!("{other:?} to a heartbeat"))),
+        }
+    }
+
+    pub(crate) async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
+        let life = member.incarnation.to_string();
+        self.link
+            .ask(
+                "leaving",
+                Effect::Writes,
+                &self.texts.leave,
+                &[
+                    (&ns.as_str(), Type::TEXT),
+                    (&member.id.as_str(), Type::TEXT),
+                    (&life, Type::TEXT),
+                    (&self.lock_wait, Type::INT4),
+                ],
+            )
+            .await
+            .map(drop)
+    }
+
+    pub(crate) async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Bids> {
+        let life = claim.member.incarnation.to_string();
+        let names: Vec<_> = claim.bids.iter().map(|b| b.election.as_str()).collect();
+        let priorities: Vec<_> = claim.bids.iter().map(|b| i32::from(b.priority.get())).collect();
+        let nonces: Vec<_> = claim.bids.iter().map(|b| signed(b.nonce.get())).collect();
+        let rows = self
+            .link
+            .ask(
+                "claiming",
+                Effect::Writes,
+                &self.texts.claim,
+                &[
+                    (&ns.as_str(), Type::TEXT),
+                    (&claim.member.id.as_str(), Type::TEXT),
+                    (&life, Type::TEXT),
+                    (&micros(claim.ttl), Type::INT8),
+                    (&names, Type::TEXT_ARRAY),
+                    (&priorities, Type::INT4_ARRAY),
+                    (&nonces, Type::INT8_ARRAY),
+                    (&micros(claim.heir_grace), Type::INT8),
+                    (&self.lock_wait, Type::INT4),
+                ],
+            )
+            .await?;
+        answers(claim, &rows)
+    }
+
+    pub(crate) async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
+        let items = &release.items;
+        let life = release.member.incarnation.to_string();
+        let names: Vec<_> = items.iter().map(|i| i.election.as_str()).collect();
+        let numbers: Vec<_> = items.iter().map(|i| i.number.map(|n| signed(n.get()))).collect();
+        let causes: Vec<_> = items.iter().map(|i| release_word(i.cause)).collect();
+        let successor = |i: usize| items[i].successor.as_ref();
+        let ids: Vec<_> =
+            (0..items.len()).map(|i| successor(i).map(|(id, _)| id.as_str())).collect();
+        let graces: Vec<_> =
+            (0..items.len()).map(|i| successor(i).map(|(_, grace)| micros(*grace))).collect();
+        self.link
+            .ask(
+                "releasing",
+                Effect::Writes,
+                &self.texts.release,
+                &[
+                    (&ns.as_str(), Type::TEXT),
+                    (&release.member.id.as_str(), Type::TEXT),
+                    (&life, Type::TEXT),
+                    (&names, Type::TEXT_ARRAY),
+                    (&numbers, Type::INT8_ARRAY),
+                    (&causes, Type::TEXT_ARRAY),
+                    (&ids, Type::TEXT_ARRAY),
+                    (&graces, Type::INT8_ARRAY),
+                    (&micros(release.heir_grace), Type::INT8),
+                    (&self.lock_wait, Type::INT4),
+                ],
+            )
+            .await
+            .map(drop)
+    }
+
+    pub(crate) async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
+        let (ns, wait) = (ns.as_str(), (&self.lock_wait as _, Type::INT4));
+        let ns = (&ns as _, Type::TEXT);
+        let rows = match amend {
+            Amend::StepDown { election, number, to, reason, by } => {
+                let number = number.map(|n| signed(n.get()));
+                let to = to.as_ref().map(|id| id.as_str());
+                self.link
+                    .ask(
+                        "asking to step down",
+                        Effect::Writes,
+                        &self.texts.step_down,
+                        &[
+                            ns,
+                            (&election.as_str(), Type::TEXT),
+                            (&number, Type::INT8),
+                            (&to, Type::TEXT),
+                            (&reason.as_str(), Type::TEXT),
+                            (&by.as_str(), Type::TEXT),
+                            wait,
+                        ],
+                    )
+                    .await?
+            }
+            Amend::Pause { election, reason, by } => {
+                self.link
+                    .ask(
+                        "pausing",
+                        Effect::Writes,
+                        &self.texts.pause,
+                        &[
+                            ns,
+                            (&election.as_str(), Type::TEXT),
+                            (&reason.as_str(), Type::TEXT),
+                            (&by.as_str(), Type::TEXT),
+                            wait,
+                        ],
+                    )
+                    .await?
+            }
+            Amend::Resume { election, by } => {
+                let (election, by) = (election.as_str(), by.as_str());
+                let params = [ns, (&election as _, Type::TEXT), (&by as _, Type::TEXT), wait];
+                self.link.ask("resuming", Effect::Writes, &self.texts.resume, &params).await?
+            }
+            Amend::Evict { member, now, by } => {
+                self.link
+                    .ask(
+                        "evicting",
+                        Effect::Writes,
+                        &self.texts.evict,
+                        &[
+                            ns,
+                            (&member.as_str(), Type::TEXT),
+                            (now, Type::BOOL),
+                            (&by.as_str(), Type::TEXT),
+                            wait,
+                        ],
+                    )
+                    .await?
+            }
+        };
+        amended(&one(rows)?)
+    }
+
+    pub(crate) async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
+        let (mut names, mut held) = (Vec::new(), None);
+        let which = match &query.which {
+            Which::Nothing => "nothing",
+            Which::All => "all",
+            Which::Named(named) => {
+                names = named.iter().map(|name| name.as_str()).collect();
+                "named"
+            }
+            Which::HeldBy(life) => {
+                held = Some(life.to_string());
+                "held"
+            }
+        };
+        let asker = query.asker.as_ref().map(|m| m.id.as_str());
+        let asker_life = query.asker.as_ref().map(|m| m.incarnation.to_string());
+        let history = i64::try_from(query.history).unwrap_or(i64::MAX);
+        let rows = self
+            .link
+            .ask(
+                "reading",
+                Effect::None,
+                &self.texts.read,
+                &[
+                    (&ns.as_str(), Type::TEXT),
+                    (&which, Type::TEXT),
+                    (&names, Type::TEXT_ARRAY),
+                    (&held, Type::TEXT),
+                    (&asker, Type::TEXT),
+                    (&asker_life, Type::TEXT),
+                    (&query.candidates, Type::BOOL),
+                    (&query.members, Type::BOOL),
+                    (&history, Type::INT8),
+                ],
+            )
+            .await?;
+        let row = one(rows)?;
+        parse::<SnapshotRow>(get(&row, "read")?)?.snapshot()
+    }
+
+    pub(crate) async fn journal(&self, ns: &Namespace, after: Seq, limit: i64) -> Result<Page> {
+        let rows = self
+            .link
+            .ask(
+                "following the journal",
+                Effect::None,
+                &self.texts.journal,
+                &[
+                    (&ns.as_str(), Type::TEXT),
+                    (&signed(after.get()), Type::INT8),
+                    (&limit, Type::INT8),
+                ],
+            )
+            .await?;
+        let row = one(rows)?;
+        parse::<PageRow>(get(&row, "journal")?)?.page()
+    }
+
+    pub(crate) async fn positions(&self, names: &[String]) -> Result<Vec<(String, u64)>> {
+        let params = [(&names as _, Type::TEXT_ARRAY)];
+        let rows = self.link.ask("looking for news", Effect::None, &self.texts.positions, &params);
+        let place = |row: &Row| Ok((get(row, "ns")?, unsigned(get(row, "seq")?)));
+        rows.await?.iter().map(place).collect()
+    }
+}
+
+/// The answer to a heartbeat that found its member alive.
+pub(crate) fn alive(row: &Row) -> Result<Beat> {
+    Ok(Beat::Alive {
+        attention: unsigned(get(row, "attention")?),
+        holds: Some(u32::try_from(get::<i32>(row, "holds")?).unwrap_or(0)),
+        seq: Seq::new(unsigned(get(row, "seq")?)),
+        terms: Vec::new(),
+    })
+}
+
+fn answers(claim: &Claim, rows: &[Row]) -> Result<Bids> {
+    if let Some(first) = rows.first() {
+        let ended = match get::<&str>(first, "outcome")? {
+            "ended" => Some(false),
+            "superseded" => Some(true),
+            _ => None,
+        };
+        if let Some(superseded) = ended {
+            return Ok(Bids { claims: Claims::Ended { superseded }, fenced: 0 });
+        }
+    }
+    if rows.len() != claim.bids.len() {
+        return Err(damaged(format_args!("{} rows to {} bids", rows.len(), claim.bids.len())));
+    }
+    let mut fenced = 0;
+    let mut answers = Vec::with_capacity(rows.len());
+    for (bid, row) in claim.bids.iter().zip(rows) {
+        let outcome = get::<&str>(row, "outcome")?;
+        fenced += usize::from(outcome == "fenced");
+        answers.push(match outcome {
+            "won" => Claimed::Won(term(claim, bid, row)?),
+            "held" | "fenced" => Claimed::Held(parse::<ViewRow>(get(row, "view")?)?.view()?),
+            other => return Err(damaged(format_args!("{other:?} to a bid"))),
+        });
+    }
+    Ok(Bids { claims: Claims::Answered(answers), fenced })
+}
+
+fn term(claim: &Claim, bid: &Bid, row: &Row) -> Result<Term> {
+    Ok(Term {
+        election: bid.election.clone(),
+        number: TermNumber::new(unsigned(get(row, "number")?)),
+        member: claim.member.clone(),
+        elected_at: Timestamp::from_unix_millis(unsigned(get(row, "elected_ms")?)),
+    })
+}
+
+fn amended(row: &Row) -> Result<Amended> {
+    let number = get::<Option<i64>>(row, "number")?.map(|n| TermNumber::new(unsigned(n)));
+    Ok(match get::<&str>(row, "outcome")? {
+        "done" => {
+            let id = get::<Option<&str>>(row, "member")?;
+            let uuid = get::<Option<&str>>(row, "life")?;
+            let concerned = id.zip(uuid).map(|(id, uuid)| member(id, uuid)).transpose()?;
+            let left = get::<Option<i64>>(row, "left_us")?;
+            let remaining = left.map_or(Duration::ZERO, span);
+            Amended::Done { number, member: concerned, remaining }
+        }
+        "unchanged" => Amended::Unchanged,
+        "vacant" => Amended::Vacant,
+        "superseded" => Amended::Superseded { number: number.unwrap_or_default() },
+        "no such candidate" => Amended::NoSuchCandidate,
+        "no such member" => Amended::NoSuchMember,
+        other => return Err(damaged(format_args!("{other:?} to an operator's request"))),
+    })
+}

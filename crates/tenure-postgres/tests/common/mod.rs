@@ -1,0 +1,90 @@
+//! What the tests of this crate share.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tenure_conformance::Harness;
+use tenure_postgres::{PostgresOptions, PostgresStore};
+use tenure_store::{BootClock, Clock, SharedStore};
+use tokio_postgres::{Client, NoTls};
+
+/// Few enough that the case which overruns the journal is quick.
+pub const KEPT: usize = 100;
+
+/// Where the server is. `cargo xtask test` starts one.
+pub fn url() -> String {
+    std::env::var("TENURE_TEST_POSTGRES_URL")
+        .expect("run the tests by `cargo xtask test`, or start a server by `cargo xtask serve`")
+}
+
+/// A schema of its own on the shared server, gone when this is.
+pub struct Place {
+    pub schema: String,
+    made: AtomicBool,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let schema = format!("t{}_{count}", std::process::id());
+        Self { schema, made: AtomicBool::new(false) }
+    }
+
+    pub fn options(&self) -> PostgresOptions {
+        PostgresOptions::from_url(&url()).unwrap().schema(&self.schema)
+    }
+
+    pub async fn open(&self) -> PostgresStore {
+        self.open_with(self.options()).await
+    }
+
+    pub async fn open_with(&self, options: PostgresOptions) -> PostgresStore {
+        PostgresStore::open(options).await.expect("the store opens")
+    }
+
+    pub async fn sql(&self, text: &str) {
+        admin().await.batch_execute(&text.replace("{s}", &self.schema)).await.unwrap();
+    }
+}
+
+/// The server as any other program sees it.
+pub async fn admin() -> Client {
+    connect(&url()).await
+}
+
+pub async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(async move { drop(connection.await) });
+    client
+}
+
+#[async_trait]
+impl Harness for Place {
+    async fn open(&self) -> SharedStore {
+        let store = Place::open(self).await.shared();
+        if !self.made.swap(true, Ordering::AcqRel) {
+            self.sql(&format!("UPDATE {{s}}.settings SET journal_keep = {KEPT}")).await;
+        }
+        store
+    }
+
+    async fn pass(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(BootClock)
+    }
+
+    fn unit(&self) -> Duration {
+        Duration::from_millis(400)
+    }
+
+    fn journal_bound(&self) -> Option<usize> {
+        Some(KEPT)
+    }
+}
