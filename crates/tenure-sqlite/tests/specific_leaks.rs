@@ -44,7 +44,11 @@ async fn a_hundred_handles_come_and_go_without_a_trace() {
     let keeper = place.open().await;
     let first = left_behind(&place, 1..=10).await;
     let then = left_behind(&place, 11..=100).await;
-    assert_eq!(first, then, "(threads, files) after 10 and after 100");
+    assert_eq!(first.0, then.0, "threads after 10 and after 100");
+    // SQLite puts off closing a file while another connection of the process
+    // has a lock on it, and uses it again: a few more or less are no leak. One
+    // left behind by each of the ninety would be.
+    assert!(then.1 < first.1 + 45, "open files after 10 and after 100: {first:?}, {then:?}");
     assert!(place.lock_files().is_empty());
     assert_eq!(view(&keeper, "e").await.number.get(), 100);
     let rows: i64 =
