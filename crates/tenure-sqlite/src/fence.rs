@@ -1,45 +1,20 @@
 //! The fence: a stale leader's write is refused in its own transaction.
 
-use rusqlite::{Connection, OptionalExtension, params};
-use tenure_core::{Namespace, TermNumber, TermRef};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use tenure_core::{Namespace, Term, TermNumber, TermRef};
+use tenure_store::{Error, ErrorKind, FenceError, FenceIn};
 
-/// Why a fence did not let a transaction through. Roll it back.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FenceError {
-    /// A newer term exists: whoever asks no longer leads.
-    #[error(
-        "term {number} of {election:?} was superseded by term {newest}; roll back, and stop \
-         leading"
-    )]
-    Superseded {
-        /// The election.
-        election: String,
-        /// The term that was to be proven.
-        number: TermNumber,
-        /// The newest one.
-        newest: TermNumber,
-    },
-    /// The file knows of no such term: it is the wrong file or namespace, or
-    /// was restored from a backup.
-    #[error(
-        "term {number} of {election:?} is not in this database, whose newest is term {newest}; \
-         roll back, and check that this is the file and namespace the elections are kept in"
-    )]
-    Unknown {
-        /// The election.
-        election: String,
-        /// The term that was to be proven.
-        number: TermNumber,
-        /// The newest one in the file; 0 if there is none.
-        newest: TermNumber,
-    },
-    /// There is no transaction, so that nothing would hold the term still.
-    #[error("the fence needs an open transaction; begin one before and write inside it")]
-    NoTransaction,
-    /// SQLite failed; nothing is proven.
-    #[error("fencing failed: {0}; roll back and begin again with BEGIN IMMEDIATE")]
-    Sqlite(#[from] rusqlite::Error),
+use crate::error::Fault;
+
+/// Marks the fences of this crate; see [`FenceIn`].
+#[derive(Debug)]
+pub enum Sqlite {}
+
+impl FenceIn<Sqlite> for Transaction<'_> {
+    async fn fence_in(&mut self, ns: &Namespace, term: &Term) -> Result<(), FenceError> {
+        let term = TermRef { election: term.election.clone(), number: term.number };
+        fence(self, ns, &term)
+    }
 }
 
 /// Proves, inside the caller's own transaction, that no newer term of the
@@ -65,18 +40,45 @@ pub enum FenceError {
 /// ```
 pub fn fence(db: &Connection, ns: &Namespace, term: &TermRef) -> Result<(), FenceError> {
     if db.is_autocommit() {
-        return Err(FenceError::NoTransaction);
+        // Nothing would hold the term still.
+        return Err(Error::new(ErrorKind::Invalid, "the fence needs an open transaction")
+            .remedy("begin one before, and write inside it")
+            .into());
     }
+    let newest = newest(db, ns, term).map_err(unproven)?;
+    if newest == term.number && newest > TermNumber::NONE {
+        return Ok(());
+    }
+    let (election, number) = (term.election.clone(), term.number);
+    if newest > number {
+        return Err(FenceError::Superseded { election, number, newest });
+    }
+    let what = format!(
+        "term {number} of election {election} is not in this database, whose newest is {newest}"
+    );
+    Err(Error::new(ErrorKind::Foreign, what)
+        .remedy("check that this is the file and namespace the elections are kept in")
+        .into())
+}
+
+/// The newest term of the election, with the write lock held.
+fn newest(db: &Connection, ns: &Namespace, term: &TermRef) -> rusqlite::Result<TermNumber> {
     let key = params![ns.as_str(), term.election.as_str()];
     // An update that changes nothing still takes the write lock, also in a
     // transaction that has only read so far.
     db.prepare_cached(include_str!("sql/fence_lock.sql"))?.execute(key)?;
     let mut select = db.prepare_cached(include_str!("sql/fence_number.sql"))?;
     let newest: Option<u64> = select.query_row(key, |row| row.get(0)).optional()?;
-    let (election, number) = (term.election.as_str().to_owned(), term.number);
-    match TermNumber::new(newest.unwrap_or(0)) {
-        newest if newest == number && number > TermNumber::NONE => Ok(()),
-        newest if newest > number => Err(FenceError::Superseded { election, number, newest }),
-        newest => Err(FenceError::Unknown { election, number, newest }),
-    }
+    Ok(TermNumber::new(newest.unwrap_or(0)))
+}
+
+/// SQLite failed, so nothing is proven.
+fn unproven(error: rusqlite::Error) -> FenceError {
+    let kind = Fault::from(error);
+    let busy = kind.is_busy();
+    let error = Error::new(
+        if busy { ErrorKind::Busy } else { ErrorKind::Unwritable },
+        "fencing in SQLite failed",
+    );
+    error.caused_by(kind).remedy("begin again with BEGIN IMMEDIATE").into()
 }

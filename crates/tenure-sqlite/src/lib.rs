@@ -25,7 +25,7 @@ mod verbs;
 mod watch;
 
 pub use boot::BootKey;
-pub use fence::{FenceError, fence};
+pub use fence::{Sqlite, fence};
 pub use options::SqliteOptions;
 pub use schema::SCHEMA;
 pub use store::SqliteStore;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use common::*;
 use rusqlite::{Connection, TransactionBehavior};
 use tenure_core::{Beat, Namespace, Term, TermNumber, TermRef};
-use tenure_sqlite::{FenceError, SqliteOptions, SqliteStore, fence};
-use tenure_store::{ErrorKind, Store};
+use tenure_sqlite::{SqliteOptions, SqliteStore, fence};
+use tenure_store::{ErrorKind, FenceError, FenceIn, Store};
 
 fn reference(term: &Term) -> TermRef {
     TermRef { election: term.election.clone(), number: term.number }
@@ -65,7 +65,7 @@ async fn a_fenced_write_of_a_deposed_leader_is_refused_with_the_newer_term() {
     let error = fence(&tx, &ns(), &reference(&term)).unwrap_err();
     let FenceError::Superseded { number, newest, .. } = &error else { panic!("{error}") };
     assert_eq!((*number, *newest), (term.number, newer.number));
-    assert!(error.to_string().contains("superseded by term 2"), "{error}");
+    assert!(error.to_string().contains("the newest is 2"), "{error}");
     drop(tx);
     assert_eq!(counter(&db), 0);
 
@@ -109,7 +109,7 @@ async fn a_transaction_that_looks_at_the_past_is_not_let_through() {
     assert_eq!(counter(&tx), 0);
     won(store.claim(&ns(), &claim(&member("a", 1), "e", 2)).await.unwrap());
     let error = fence(&tx, &ns(), &reference(&term)).unwrap_err();
-    assert!(matches!(error, FenceError::Sqlite(_)), "{error}");
+    assert!(matches!(error, FenceError::Store(_)), "{error}");
     assert!(error.to_string().contains("BEGIN IMMEDIATE"), "{error}");
 }
 
@@ -127,7 +127,8 @@ async fn a_term_that_the_file_does_not_know_is_refused() {
     ];
     for (ns, wrong) in wrong {
         let error = fence(&tx, &ns, &wrong).unwrap_err();
-        assert!(matches!(error, FenceError::Unknown { .. }), "{error}");
+        let FenceError::Store(error) = error else { panic!("{error}") };
+        assert_eq!(error.kind(), ErrorKind::Foreign, "{error}");
     }
 }
 
@@ -136,7 +137,8 @@ async fn a_fence_without_a_transaction_is_refused() {
     let place = Place::new();
     let (_store, term) = led(&place).await;
     let error = fence(&place.sql(), &ns(), &reference(&term)).unwrap_err();
-    assert!(matches!(error, FenceError::NoTransaction), "{error}");
+    let FenceError::Store(error) = error else { panic!("{error}") };
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
 }
 
 /// The application's database is another file, to which Tenure's is attached.
@@ -183,4 +185,24 @@ async fn a_heartbeat_that_waited_past_its_ttl_is_answered_ended() {
     clock.advance(TTL);
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(beating.await.unwrap(), Beat::Ended { superseded: false });
+}
+
+/// C40: as `Leadership::fence` calls it.
+#[tokio::test]
+async fn a_drivers_transaction_can_be_fenced_by_its_term() {
+    let place = Place::new();
+    let (store, term) = led(&place).await;
+    let mut db = place.sql();
+    let mut tx = db.transaction().unwrap();
+    tx.fence_in(&ns(), &term).await.unwrap();
+    tx.execute(INCREMENT, []).unwrap();
+    tx.commit().unwrap();
+
+    store.release(&ns(), &release(&member("a", 1), "e", term.number)).await.unwrap();
+    let b = member("b", 2);
+    joined(&store, &b).await;
+    won(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
+    let mut tx = db.transaction().unwrap();
+    let error = tx.fence_in(&ns(), &term).await.unwrap_err();
+    assert!(matches!(error, FenceError::Superseded { .. }), "{error}");
 }
