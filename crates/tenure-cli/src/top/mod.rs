@@ -1,8 +1,158 @@
-//! stub
+//! `tenure top`: everything on one screen.
+
+mod app;
+mod draw;
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind, read};
+use tenure::{Amended, Entry, JournalStream, Journalled, Seq, Tenure};
+use tokio::sync::mpsc;
+
 use crate::args::TopArgs;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::failure::Outcome;
-pub(crate) async fn run(_c: &Context, _a: &TopArgs) -> Outcome {
-    Ok(Exit::Ok)
+use crate::failure::{Failure, Outcome};
+use crate::span;
+use crate::verbs::watch::entry_text;
+
+use app::{App, Asked, Wish};
+
+/// How often the bars move.
+const FRAME: Duration = Duration::from_millis(250);
+/// How much of the past the journal begins with.
+const PAST: usize = 100;
+
+pub(crate) async fn run(context: &Context, args: &TopArgs) -> Outcome {
+    if context.output.json {
+        let what = "top is for people and has no JSON";
+        return Err(Failure::usage(format!("{what}; use `tenure watch --json`")));
+    }
+    if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+        let what = "top needs a terminal on stdin and stdout";
+        return Err(Failure::usage(format!("{what}; use `tenure status` or `tenure watch`")));
+    }
+    let tenure = context.connect().await?;
+    let mut app = App::new(context.shown_store(), context.namespace.clone(), args.filter.clone());
+    // The first look before the screen changes: an error is then said plainly.
+    look(&tenure, &mut app).await?;
+    let from = past(&tenure, &mut app).await?;
+    let journal = tenure.follow(Some(from))?;
+    let mut terminal =
+        ratatui::try_init().map_err(|error| Failure::system("taking the terminal", error))?;
+    let ended = watch(&tenure, &mut app, &mut terminal, journal, args.every).await;
+    ratatui::restore();
+    ended
+}
+
+async fn watch(
+    tenure: &Tenure,
+    app: &mut App,
+    terminal: &mut DefaultTerminal,
+    mut journal: JournalStream,
+    every: Duration,
+) -> Outcome {
+    let mut events = terminal_events();
+    let mut frame = tokio::time::interval(FRAME);
+    let mut tick = tokio::time::interval(every.max(FRAME));
+    loop {
+        let drawn = terminal.draw(|frame| draw::draw(frame, app));
+        drawn.map_err(|error| Failure::system("drawing the screen", error))?;
+        tokio::select! {
+            key = events.recv() => match key {
+                None => return Ok(Exit::Ok),
+                Some(None) => {}
+                Some(Some(key)) => match app.key(key) {
+                    Asked::Quit => return Ok(Exit::Ok),
+                    Asked::Do(wish) => {
+                        app.message = fulfil(tenure, &wish).await;
+                        refresh(tenure, app).await;
+                    }
+                    Asked::Nothing => {}
+                },
+            },
+            news = journal.next() => {
+                match news {
+                    Some(Journalled::Entries(entries)) => {
+                        entries.iter().for_each(|entry| app.log(line(entry)));
+                    }
+                    Some(Journalled::Interrupted(error)) => app.message = error,
+                    Some(Journalled::Restored) => app.message = "the store answers again".into(),
+                    Some(_) => {}
+                    None => return Err(Failure::new(Exit::Store, "the watch was shut down")),
+                }
+                refresh(tenure, app).await;
+            }
+            _ = tick.tick() => refresh(tenure, app).await,
+            _ = frame.tick() => {}
+        }
+    }
+}
+
+async fn look(tenure: &Tenure, app: &mut App) -> Outcome<()> {
+    let (elections, members) = (tenure.elections().await?, tenure.members().await?);
+    app.take(elections, members);
+    Ok(())
+}
+
+/// Looks again; a store that is away is said so, and what was known stays.
+async fn refresh(tenure: &Tenure, app: &mut App) {
+    if let Err(failure) = look(tenure, app).await {
+        app.message = failure.to_string();
+    }
+}
+
+async fn past(tenure: &Tenure, app: &mut App) -> Outcome<Seq> {
+    let (seq, entries) = tenure.journal(PAST).await?;
+    entries.iter().for_each(|entry| app.log(line(entry)));
+    Ok(seq)
+}
+
+fn line(entry: &Entry) -> String {
+    let election = entry.what.election().map(|e| format!("{e}: ")).unwrap_or_default();
+    let (_, text) = entry_text(&entry.what);
+    format!("{:>6} {} {election}{text}", entry.seq, span::moment_short(entry.at))
+}
+
+/// Does what was confirmed, and says what came of it.
+async fn fulfil(tenure: &Tenure, wish: &Wish) -> String {
+    let (name, done) = match wish {
+        Wish::Pause(name) => (name, tenure.election(name).pause("from tenure top").await),
+        Wish::Resume(name) => (name, tenure.election(name).resume().await),
+        Wish::Resign(name, number, _) => {
+            let election = tenure.election(name);
+            (name, election.ask_term_to_step_down(*number, None, "from tenure top").await)
+        }
+    };
+    match (done, wish) {
+        (Ok(Amended::Done { .. }), Wish::Pause(_)) => format!("{name} is paused"),
+        (Ok(Amended::Done { .. }), Wish::Resume(_)) => format!("{name} is no longer paused"),
+        (Ok(Amended::Done { .. }), Wish::Resign(_, _, id)) => {
+            format!("{id} is asked to step down from {name}")
+        }
+        (Ok(Amended::Unchanged), _) => format!("{name} was so already"),
+        (Ok(_), _) => format!("{name} has changed meanwhile: look again"),
+        (Err(error), _) => error.to_string(),
+    }
+}
+
+/// Keys, and `None` for anything else that needs a new picture. The thread ends
+/// with the process: reading a terminal cannot be interrupted.
+fn terminal_events() -> mpsc::UnboundedReceiver<Option<KeyEvent>> {
+    let (give, take) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        while let Ok(event) = read() {
+            let event = match event {
+                Event::Key(key) if key.kind != KeyEventKind::Release => Some(key),
+                Event::Key(_) => continue,
+                _ => None,
+            };
+            if give.send(event).is_err() {
+                return;
+            }
+        }
+    });
+    take
 }
