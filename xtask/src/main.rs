@@ -8,6 +8,7 @@ mod failure;
 mod fix;
 mod metadata;
 mod servers;
+mod sim;
 mod steps;
 mod test;
 mod tidy;
@@ -25,6 +26,7 @@ cargo xtask <verb>
   fix             format, and apply what clippy can fix by itself
   tidy            only the repository's own rules
   bench [name]    run the benchmarks, or one of them
+  sim [options]   run seeds of the simulator; --help lists the options
   serve [name]    start the servers that tests use, print how to reach them, and
                   stop them at Ctrl-C
 ";
@@ -52,6 +54,7 @@ fn dispatch(args: &[String]) -> Outcome {
         "tidy" => no_arguments(verb, rest).and_then(|()| tidy::check()),
         "bench" => bench::run(rest),
         "serve" => servers::serve(rest),
+        "sim" => sim::run(rest),
         // How this program starts the process that keeps a server; not for people.
         servers::GUARD => servers::guard(rest),
         "help" | "--help" | "-h" => {

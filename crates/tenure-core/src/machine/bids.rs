@@ -128,10 +128,7 @@ impl Machine {
                 // It may have won, and written the short ttl with it.
                 self.membership.beat_by(flight.started + self.settings.heartbeat());
                 for (election, nonce) in flight.what {
-                    if self.mutated(Rule::ForgetBids) {
-                        self.standings.change(&election, |c| c.open_nonce = None);
-                        self.standings.bid_at(&election, now + self.settings.ttl());
-                    } else if self.still_bids(&election, nonce) {
+                    if self.still_bids(&election, nonce) {
                         // Bids again, with the same nonce (rule E2); the
                         // back-off of the slot paces it.
                         self.standings.bid_at(&election, now);

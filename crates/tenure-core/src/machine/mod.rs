@@ -274,9 +274,11 @@ impl Machine {
     }
 
     fn back_off<T>(&mut self, now: Mono, which: fn(&mut Self) -> &mut Slot<T>, most: Duration) {
+        if self.mutated(Rule::NoBackOff) {
+            return;
+        }
         let settings = self.settings.clone();
         let mut entropy = self.entropy.clone();
-        let most = if self.mutated(Rule::NoBackOff) { Duration::ZERO } else { most };
         which(self).failed(now, &settings, &mut entropy, most);
         self.entropy = entropy;
     }

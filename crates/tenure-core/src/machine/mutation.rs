@@ -38,8 +38,6 @@ pub enum Mutation {
     TrustHints,
     /// H3: who is told that its life is over goes on leading while trust lasts.
     EndedGoesOn,
-    /// H21, E2: a bid whose answer was lost is given up, not found out about.
-    ForgetBids,
 }
 
 impl Machine {

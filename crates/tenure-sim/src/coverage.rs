@@ -1,0 +1,196 @@
+//! Coverage: situations that must be reached now and then. A suite in which one
+//! of them never happens proves less than it seems to, and fails.
+
+use std::collections::BTreeMap;
+
+use tenure_core::{
+    Amended, Beat, Claimed, Claims, EndCause, Entry, Event, Happening, Joined, LostReason,
+    ReleaseCause, Reply, Request, StopReason,
+};
+
+use crate::fact::Fact;
+
+/// A situation, by its name.
+pub type Situation = &'static str;
+
+/// Every situation that a suite must reach.
+const SITUATIONS: &[Situation] = &[
+    "a bid that was repeated got its own term back",
+    "a bid was answered: ended",
+    "a claim failed and may have been applied",
+    "a dead member was collected",
+    "a fenced write was accepted",
+    "a fenced write was refused",
+    "a heartbeat was answered: ended",
+    "a heartbeat was answered: ended by a namesake",
+    "a hand-over was asked for",
+    "a leader crashed and another led in time",
+    "a leader resigned and another led in time",
+    "a member left holding a term",
+    "a member was evicted at once",
+    "a member was evicted and waited out",
+    "a step-down was asked for a term that was over",
+    "a term was given back unknown",
+    "a term was lost: drained too slowly",
+    "a term was lost: resigned",
+    "a term was lost: stepped down",
+    "a term was lost: superseded",
+    "a term was lost: trust ended",
+    "a vacancy was kept for its heir",
+    "an election was paused",
+    "an id was taken",
+    "an older life was superseded by a newer one",
+    "an operator's successor was no candidate",
+    "a leader was told to stop for its own shutdown",
+    "a holder expired and was ended by a claim",
+    "a process was stopped",
+    "a process was suspended",
+];
+
+/// How often each situation was reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    counts: BTreeMap<Situation, u64>,
+}
+
+impl Coverage {
+    fn mark(&mut self, situation: Situation) {
+        debug_assert!(SITUATIONS.contains(&situation), "{situation} is not in the list");
+        *self.counts.entry(situation).or_default() += 1;
+    }
+
+    /// Adds another run's.
+    pub fn add(&mut self, other: &Coverage) {
+        for (situation, count) in &other.counts {
+            *self.counts.entry(situation).or_default() += count;
+        }
+    }
+
+    /// The situations that were never reached.
+    #[must_use]
+    pub fn unreached(&self) -> Vec<Situation> {
+        SITUATIONS.iter().copied().filter(|s| !self.counts.contains_key(s)).collect()
+    }
+
+    /// How often each situation was reached.
+    pub fn iter(&self) -> impl Iterator<Item = (Situation, u64)> {
+        self.counts.iter().map(|(situation, count)| (*situation, *count))
+    }
+
+    pub(crate) fn see(&mut self, fact: &Fact<'_>) {
+        match fact {
+            Fact::Told { event, .. } => self.told(event),
+            Fact::Applied { request, reply, entries, .. } => {
+                if let Ok(reply) = reply {
+                    self.applied(request, reply, entries);
+                }
+                self.written(entries);
+            }
+            Fact::Amended { answer, entries, .. } => {
+                match answer {
+                    Amended::Superseded { .. } => {
+                        self.mark("a step-down was asked for a term that was over");
+                    }
+                    Amended::NoSuchCandidate => {
+                        self.mark("an operator's successor was no candidate");
+                    }
+                    _ => {}
+                }
+                self.written(entries);
+            }
+            Fact::Fed { input: tenure_core::Input::Reply { result, .. }, .. }
+                if result.as_ref().as_ref().is_err_and(|failed| failed.may_have_applied) =>
+            {
+                self.mark("a claim failed and may have been applied");
+            }
+            Fact::Wrote { accepted: true, .. } => self.mark("a fenced write was accepted"),
+            Fact::Wrote { .. } => self.mark("a fenced write was refused"),
+            Fact::Froze { suspended: true, .. } => self.mark("a process was suspended"),
+            Fact::Froze { .. } => self.mark("a process was stopped"),
+            Fact::Bereaved { crashed: true, .. } => {
+                self.mark("a leader crashed and another led in time");
+            }
+            Fact::Bereaved { .. } => self.mark("a leader resigned and another led in time"),
+            _ => {}
+        }
+    }
+
+    fn told(&mut self, event: &Event) {
+        match event {
+            Event::IdTaken { .. } => self.mark("an id was taken"),
+            Event::Lost { reason, .. } => self.mark(match reason {
+                LostReason::Resigned => "a term was lost: resigned",
+                LostReason::SteppedDown => "a term was lost: stepped down",
+                LostReason::DrainTimeout => "a term was lost: drained too slowly",
+                LostReason::TrustEnded => "a term was lost: trust ended",
+                LostReason::Superseded => "a term was lost: superseded",
+            }),
+            Event::Stopping { reason: StopReason::Shutdown, .. } => {
+                self.mark("a leader was told to stop for its own shutdown");
+            }
+            _ => {}
+        }
+    }
+
+    fn applied(&mut self, request: &Request, reply: &Reply, entries: &[Entry]) {
+        match reply {
+            Reply::Heartbeat(Beat::Ended { superseded: true }) => {
+                self.mark("a heartbeat was answered: ended by a namesake");
+            }
+            Reply::Heartbeat(Beat::Ended { .. }) => self.mark("a heartbeat was answered: ended"),
+            Reply::Claim(Claims::Ended { .. }) => self.mark("a bid was answered: ended"),
+            Reply::Claim(Claims::Answered(answers)) => {
+                let won = answers.iter().any(|answer| matches!(answer, Claimed::Won(_)));
+                let elected = |e: &Entry| matches!(e.what, Happening::Elected { .. });
+                if won && !entries.iter().any(elected) {
+                    self.mark("a bid that was repeated got its own term back");
+                }
+            }
+            Reply::Join(Joined::In { .. }) => {
+                let collected =
+                    |e: &Entry| matches!(e.what, Happening::Ended { cause: EndCause::Expired, .. });
+                if entries.iter().any(collected) {
+                    self.mark("a dead member was collected");
+                }
+            }
+            _ => {}
+        }
+        let released = |e: &Entry| matches!(e.what, Happening::Released { .. });
+        if matches!(request, Request::Leave(_)) && entries.iter().any(released) {
+            self.mark("a member left holding a term");
+        }
+    }
+
+    fn written(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            match &entry.what {
+                Happening::Ended { cause: EndCause::Superseded, .. } => {
+                    self.mark("an older life was superseded by a newer one");
+                }
+                Happening::Ended { cause: EndCause::Evicted, .. } => {
+                    self.mark("a member was evicted at once");
+                }
+                Happening::Released { cause, heir, .. } => {
+                    if heir.is_some() {
+                        self.mark("a vacancy was kept for its heir");
+                    }
+                    match cause {
+                        ReleaseCause::Ended(EndCause::Expired) => {
+                            self.mark("a holder expired and was ended by a claim");
+                        }
+                        ReleaseCause::Ended(EndCause::Evicted) => {
+                            self.mark("a member was evicted and waited out");
+                        }
+                        ReleaseCause::Abandoned => self.mark("a term was given back unknown"),
+                        _ => {}
+                    }
+                }
+                Happening::Paused { .. } => self.mark("an election was paused"),
+                Happening::StepDownAsked { to: Some(_), .. } => {
+                    self.mark("a hand-over was asked for");
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! N1, H3: nobody loses a term on a mere word, and nobody goes on leading once the
+//! store has said that its life is over.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tenure_core::{
+    Beat, Claims, ElectionName, Event, Happening, Input, LostReason, Mono, Query, Reply, Request,
+    Settings, Snapshot, TermNumber, Which,
+};
+
+use super::{Invariant, Setup, entries};
+use crate::clock::Nanos;
+use crate::fact::{Fact, Who};
+
+#[derive(Debug)]
+pub(super) struct Losses {
+    settings: Vec<Settings>,
+    journalled: bool,
+    over: BTreeSet<(ElectionName, TermNumber)>,
+    /// Which processes were told that their life is over, since they joined.
+    ended: BTreeSet<Who>,
+    leads: BTreeMap<Who, BTreeMap<ElectionName, TermNumber>>,
+    /// Terms that a look of their leader did not show: also those of a life whose
+    /// ttl has run out, though nobody has ended it yet.
+    unshown: BTreeSet<(Who, ElectionName, TermNumber)>,
+    /// The newest heartbeat of each process, and until when it is awaited.
+    beat: BTreeMap<Who, (u64, Mono)>,
+    /// Who must have lost everything once it has handled what it was fed.
+    must_lose: Option<Who>,
+}
+
+impl Losses {
+    pub(super) fn new(setup: &Setup) -> Self {
+        Self {
+            settings: setup.settings.clone(),
+            journalled: false,
+            over: BTreeSet::new(),
+            ended: BTreeSet::new(),
+            leads: BTreeMap::new(),
+            unshown: BTreeSet::new(),
+            beat: BTreeMap::new(),
+            must_lose: None,
+        }
+    }
+
+    fn told(&mut self, who: Who, event: &Event) -> Result<(), String> {
+        match event {
+            Event::Joined { .. } => {
+                self.ended.remove(&who);
+                // A heartbeat of an older life says nothing of this one.
+                self.beat.remove(&who);
+            }
+            Event::Elected { term, .. } => {
+                self.leads.entry(who).or_default().insert(term.election.clone(), term.number);
+            }
+            Event::Lost { election, number, reason } => {
+                self.leads.entry(who).or_default().remove(election);
+                let real = self.over.contains(&(election.clone(), *number))
+                    || self.unshown.contains(&(who, election.clone(), *number));
+                let known = real || self.ended.contains(&who) || !self.journalled;
+                if *reason == LostReason::Superseded && !known {
+                    return Err(format!("{who} lost {election}#{number}, which it still holds"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn looked(&mut self, who: Who, query: &Query, snapshot: &Snapshot) {
+        for (election, number) in self.leads.get(&who).into_iter().flatten() {
+            let asked = match &query.which {
+                Which::Named(names) => names.contains(election),
+                _ => true,
+            };
+            let shown = snapshot.elections.iter().any(|view| {
+                view.election == *election && view.number == *number && view.holder.is_some()
+            });
+            if asked && !shown {
+                self.unshown.insert((who, election.clone(), *number));
+            }
+        }
+    }
+
+    fn fed(&mut self, who: Who, local: Mono, id: u64, reply: &Reply) {
+        let beat = matches!(reply, Reply::Heartbeat(Beat::Ended { .. }));
+        if beat || matches!(reply, Reply::Claim(Claims::Ended { .. })) {
+            self.ended.insert(who);
+        }
+        let awaited = self.beat.get(&who).is_some_and(|(newest, by)| *newest == id && local < *by);
+        self.must_lose = (beat && awaited).then_some(who);
+    }
+}
+
+impl Invariant for Losses {
+    fn name(&self) -> &'static str {
+        "a term is lost when it is over, and not before"
+    }
+
+    fn see(&mut self, _now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
+        for entry in entries(fact) {
+            self.journalled = true;
+            if let Happening::Released { election, number, .. } = &entry.what {
+                self.over.insert((election.clone(), *number));
+            }
+        }
+        match fact {
+            Fact::Sent { who, local, id, request: Request::Heartbeat(_) } => {
+                let by = *local + self.settings[who.process].request_timeout();
+                self.beat.insert(*who, (*id, by));
+            }
+            Fact::Applied {
+                who,
+                request: Request::Read(query),
+                reply: Ok(Reply::Read(snapshot)),
+                ..
+            } => self.looked(*who, query, snapshot),
+            Fact::Fed { who, local, input: Input::Reply { id, result } } => {
+                self.must_lose = None;
+                if let Ok(reply) = &**result {
+                    self.fed(*who, *local, id.get(), reply);
+                }
+                // Only the first answer counts; a copy's comes too late.
+                if self.beat.get(who).is_some_and(|(newest, _)| *newest == id.get()) {
+                    self.beat.remove(who);
+                }
+            }
+            Fact::Told { who, event, .. } => return self.told(*who, event),
+            Fact::Crashed { who } => {
+                self.leads.remove(who);
+            }
+            Fact::Settled { who, .. } if self.must_lose == Some(*who) => {
+                self.must_lose = None;
+                let leads = self.leads.get(who).and_then(|leads| leads.keys().next());
+                if let Some(election) = leads {
+                    return Err(format!("{who} goes on leading {election}; its life is over"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

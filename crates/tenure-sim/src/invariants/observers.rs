@@ -1,0 +1,41 @@
+//! N3: whoever watches an election never goes back: not to an older term, nor
+//! from a term's end to its middle.
+
+use std::collections::BTreeMap;
+
+use tenure_core::{ElectionName, Event, TermNumber};
+
+use super::Invariant;
+use crate::clock::Nanos;
+use crate::fact::{Fact, Who};
+
+#[derive(Debug, Default)]
+pub(super) struct NeverBack {
+    /// The newest term seen, and whether its end was.
+    seen: BTreeMap<(Who, ElectionName), (TermNumber, bool)>,
+}
+
+impl Invariant for NeverBack {
+    fn name(&self) -> &'static str {
+        "an observer never goes back"
+    }
+
+    fn see(&mut self, _now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
+        let Fact::Told { who, event, .. } = fact else { return Ok(()) };
+        let (election, next) = match event {
+            Event::Standby { view } => (&view.election, (view.number, view.holder.is_none())),
+            Event::Elected { term, .. } => (&term.election, (term.number, false)),
+            _ => return Ok(()),
+        };
+        let last = self.seen.insert((*who, election.clone()), next);
+        match last {
+            Some(last) if next < last => {
+                let state = |(n, over): (TermNumber, bool)| {
+                    format!("{n}{}", if over { " (over)" } else { "" })
+                };
+                Err(format!("{who} saw {election} go from {} to {}", state(last), state(next)))
+            }
+            _ => Ok(()),
+        }
+    }
+}

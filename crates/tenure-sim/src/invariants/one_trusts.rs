@@ -1,0 +1,102 @@
+//! Promise 2: at any moment at most one member trusts that it leads an election.
+//!
+//! Trust is what `is_current()` answers: told that it leads, not told that it
+//! is lost, and its own clock before the end of trust. It begins only when
+//! something is told, so it is enough to look then.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tenure_core::{Amend, Amended, ElectionName, Event, Incarnation, TermNumber};
+
+use super::{Invariant, Setup};
+use crate::clock::Nanos;
+use crate::fact::{Fact, Who};
+
+#[derive(Debug)]
+pub(super) struct OneTrusts {
+    /// Off while a clock may be beyond the bound.
+    judged: bool,
+    trusting: BTreeMap<ElectionName, BTreeMap<Who, Trust>>,
+    /// Lives evicted at once, which may believe for the rest of their ttl.
+    excused: BTreeSet<Incarnation>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Trust {
+    number: TermNumber,
+    life: Incarnation,
+    until: Nanos,
+}
+
+impl OneTrusts {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let judged = setup.config.clocks_keep_the_bound();
+        Self { judged, trusting: BTreeMap::new(), excused: BTreeSet::new() }
+    }
+
+    fn extend(&mut self, who: Who, election: Option<&ElectionName>, until: Nanos) {
+        for (name, trusting) in &mut self.trusting {
+            if let Some(trust) = trusting.get_mut(&who)
+                && election.is_none_or(|election| election == name)
+            {
+                trust.until = until;
+            }
+        }
+    }
+
+    fn look(&self, now: Nanos) -> Result<(), String> {
+        for (election, trusting) in &self.trusting {
+            let counts = |t: &&Trust| t.until > now && !self.excused.contains(&t.life);
+            let who = trusting.iter().filter(|(_, t)| counts(t));
+            let who: Vec<_> = who.map(|(who, t)| format!("{who} (#{})", t.number)).collect();
+            if who.len() > 1 {
+                return Err(format!("{election} is trusted to be led by {}", who.join(" and ")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Invariant for OneTrusts {
+    fn name(&self) -> &'static str {
+        "one member trusts"
+    }
+
+    fn see(&mut self, now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
+        match fact {
+            Fact::Told { who, event: Event::Elected { term, .. }, until: Some(until), .. } => {
+                let (number, life, until) = (term.number, term.member.incarnation, *until);
+                let trusting = self.trusting.entry(term.election.clone()).or_default();
+                trusting.insert(*who, Trust { number, life, until });
+            }
+            Fact::Told {
+                who, event: Event::Trusted { election, .. }, until: Some(until), ..
+            } => {
+                self.extend(*who, election.as_ref(), *until);
+            }
+            Fact::Retrusted { who, election, until } => {
+                self.extend(*who, Some(*election), *until);
+            }
+            Fact::Told { who, event: Event::Lost { election, .. }, .. } => {
+                self.trusting.entry(election.clone()).or_default().remove(who);
+                return Ok(());
+            }
+            Fact::Crashed { who } => {
+                for trusting in self.trusting.values_mut() {
+                    trusting.remove(who);
+                }
+                return Ok(());
+            }
+            Fact::Amended {
+                amend: Amend::Evict { now: true, .. },
+                answer: Amended::Done { member: Some(member), .. },
+                ..
+            } => {
+                self.excused.insert(member.incarnation);
+                return Ok(());
+            }
+            _ => return Ok(()),
+        }
+        if self.judged { self.look(now) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,116 @@
+//! Promise 4: once faults are over somebody leads, within the stated time after
+//! a crash and at once after a resignation, and every campaign gets an answer.
+
+use std::collections::BTreeMap;
+
+use tenure_core::{ElectionName, Event, Input, Settings};
+
+use super::{Invariant, Setup};
+use crate::clock::{Nanos, SECOND};
+use crate::config::{Feature, StoreKind, nanos};
+use crate::fact::{Fact, Who};
+
+/// How long the world may take to come right after the last fault. The slowest
+/// way: a life that holds nothing lives for four ttls, its namesake waits for
+/// it, stands, and waits for a cooldown or a reservation of a ttl; and messages
+/// of the bad times still come in for two ttls.
+pub(crate) fn settling_time(longest_ttl: Nanos) -> Nanos {
+    longest_ttl * 10 + SECOND
+}
+
+#[derive(Debug)]
+pub(super) struct SomebodyLeads {
+    settings: Vec<Settings>,
+    watched: bool,
+    unanswered: BTreeMap<(Who, ElectionName), Nanos>,
+    due: BTreeMap<ElectionName, Nanos>,
+    healed: Option<Nanos>,
+}
+
+impl SomebodyLeads {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let watched =
+            setup.config.store != StoreKind::Cas && !setup.config.features.has(Feature::NoWatch);
+        Self {
+            settings: setup.settings.clone(),
+            watched,
+            unanswered: BTreeMap::new(),
+            due: BTreeMap::new(),
+            healed: None,
+        }
+    }
+
+    /// How long an election may be without a leader after it lost its leader.
+    fn patience(&self, of: Who, crashed: bool) -> Nanos {
+        let settings = &self.settings[of.process];
+        let candidates = u32::try_from(self.settings.len()).unwrap_or(u32::MAX);
+        let longest = self.settings.iter().map(|s| s.stagger()).max().unwrap_or_default();
+        if !crashed && self.watched {
+            // The heir hears of it at once; if it cannot be reached, the next do.
+            return nanos(longest * (2 + candidates)) + SECOND / 20;
+        }
+        // One ttl and a little: a tenth of it, and what slow clocks add.
+        let ttl = settings.ttl();
+        let slow = ttl / 1_000_000 * settings.drift_ppm() * 3;
+        nanos(ttl + ttl / 10 + slow) + SECOND / 5
+    }
+
+    fn overdue(&self, now: Nanos) -> Result<(), String> {
+        match self.due.iter().find(|(_, due)| now > **due) {
+            Some((election, _)) => Err(format!("nobody leads {election} in time")),
+            None => Ok(()),
+        }
+    }
+
+    fn survey(&self, now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
+        let Fact::Surveyed { elections } = fact else { return Ok(()) };
+        for surveyed in *elections {
+            if surveyed.wanted && surveyed.led.is_empty() {
+                return Err(format!("nobody leads {} after the healing", surveyed.election));
+            }
+        }
+        let long_ago = |since: &Nanos| now - since >= SECOND * 5;
+        match self.unanswered.iter().find(|(_, since)| long_ago(since)) {
+            Some(((who, election), _)) => {
+                Err(format!("{who} stands for {election} and never got an answer"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Invariant for SomebodyLeads {
+    fn name(&self) -> &'static str {
+        "somebody leads in time, and every campaign gets an answer"
+    }
+
+    fn see(&mut self, now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
+        self.overdue(now)?;
+        match fact {
+            Fact::Fed { who, input: Input::Stand { election, .. }, .. } => {
+                self.unanswered.entry((*who, election.clone())).or_insert(now);
+            }
+            Fact::Told { who, event, .. } => {
+                let answered = match event {
+                    Event::Elected { term, .. } => &term.election,
+                    Event::Standby { view } => &view.election,
+                    Event::Withdrawn { election } => election,
+                    _ => return Ok(()),
+                };
+                self.unanswered.remove(&(*who, answered.clone()));
+                if matches!(event, Event::Elected { .. }) {
+                    self.due.remove(answered);
+                }
+            }
+            Fact::Crashed { who } => self.unanswered.retain(|(stands, _), _| stands != who),
+            Fact::Healed => self.healed = Some(now),
+            Fact::Bereaved { who, election, crashed } => {
+                let due = now + self.patience(*who, *crashed);
+                self.due.insert((*election).clone(), due);
+            }
+            Fact::Surveyed { .. } => return self.survey(now, fact),
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! T1: trust is counted from before the request was sent, and ends before the
+//! store's grant does.
+
+use std::collections::BTreeMap;
+
+use tenure_core::{Beat, Claimed, Claims, Event, Incarnation, Input, Mono, Reply, Request};
+
+use super::{Invariant, Setup};
+use crate::clock::{Clock, Nanos};
+use crate::fact::{Fact, Who};
+
+#[derive(Debug)]
+pub(super) struct TrustWithinGrant {
+    /// What may be trusted of a grant, worked out here from the ttl, by process.
+    trust: Vec<std::time::Duration>,
+    sent: BTreeMap<(Who, u64), Mono>,
+    /// When the newest request was sent that a process got a good answer to.
+    granted: BTreeMap<Who, Mono>,
+    /// Until when the store keeps a life, in true time; the longest it ever did.
+    kept: BTreeMap<Incarnation, Nanos>,
+    lives: BTreeMap<Who, Incarnation>,
+    /// `None` while a clock may be beyond the bound.
+    store_clock: Option<Clock>,
+}
+
+impl TrustWithinGrant {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let trust = setup.settings.iter().map(|s| {
+            let drift = s.ttl().as_nanos() * u128::from(s.drift_ppm()) / 1_000_000;
+            let drift = std::time::Duration::from_nanos(u64::try_from(drift).unwrap_or(u64::MAX));
+            s.ttl().saturating_sub(drift).saturating_sub(s.margin())
+        });
+        let judged = setup.config.clocks_keep_the_bound();
+        Self {
+            trust: trust.collect(),
+            sent: BTreeMap::new(),
+            granted: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            lives: BTreeMap::new(),
+            store_clock: judged.then_some(setup.store_clock),
+        }
+    }
+
+    fn keep(&mut self, store: Mono, life: Incarnation, ttl: std::time::Duration) {
+        if let Some(clock) = self.store_clock {
+            let until = clock.reaches(store + ttl);
+            let kept = self.kept.entry(life).or_default();
+            *kept = until.max(*kept);
+        }
+    }
+
+    fn applied(&mut self, store: Mono, request: &Request, reply: &Reply) {
+        match (request, reply) {
+            (Request::Heartbeat(beat), Reply::Heartbeat(Beat::Alive { .. })) => {
+                self.keep(store, beat.member.incarnation, beat.ttl);
+            }
+            (Request::Claim(claim), Reply::Claim(Claims::Answered(answers)))
+                if answers.iter().any(|answer| matches!(answer, Claimed::Won(_))) =>
+            {
+                self.keep(store, claim.member.incarnation, claim.ttl);
+            }
+            _ => {}
+        }
+    }
+
+    fn told(&self, who: Who, until: Mono, true_until: Option<Nanos>) -> Result<(), String> {
+        let Some(granted) = self.granted.get(&who) else {
+            return Err(format!("{who} trusts without any answer"));
+        };
+        let most = *granted + self.trust[who.process];
+        // A nanosecond for the rounding of the drift's part.
+        if until > most + std::time::Duration::from_nanos(1) {
+            return Err(format!("{who} trusts until {until}; its newest grant reaches to {most}"));
+        }
+        let kept = self.lives.get(&who).and_then(|life| self.kept.get(life));
+        match (true_until, kept) {
+            (Some(until), Some(kept)) if until > *kept => {
+                Err(format!("{who} trusts {} ns longer than the store keeps it", until - kept))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn good(reply: &Reply) -> bool {
+    match reply {
+        Reply::Heartbeat(Beat::Alive { .. }) => true,
+        Reply::Claim(Claims::Answered(answers)) => {
+            answers.iter().any(|answer| matches!(answer, Claimed::Won(_)))
+        }
+        _ => false,
+    }
+}
+
+impl Invariant for TrustWithinGrant {
+    fn name(&self) -> &'static str {
+        "trust stays within the grant"
+    }
+
+    fn see(&mut self, _now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
+        match fact {
+            Fact::Sent { who, local, id, request } => {
+                if matches!(request, Request::Heartbeat(_) | Request::Claim(_)) {
+                    self.sent.insert((*who, *id), *local);
+                }
+            }
+            Fact::Fed { who, input: Input::Reply { id, result }, .. } => {
+                if let (Ok(reply), Some(sent)) = (&**result, self.sent.remove(&(*who, id.get())))
+                    && good(reply)
+                {
+                    let granted = self.granted.entry(*who).or_default();
+                    *granted = sent.max(*granted);
+                }
+            }
+            Fact::Applied { store, request, reply: Ok(reply), .. } => {
+                self.applied(*store, request, reply);
+            }
+            Fact::Told { who, event: Event::Joined { member }, .. } => {
+                self.lives.insert(*who, member.incarnation);
+                self.granted.remove(who);
+            }
+            Fact::Told {
+                who,
+                event: Event::Elected { trusted_until: until, .. } | Event::Trusted { until, .. },
+                until: true_until,
+                ..
+            } => return self.told(*who, *until, *true_until),
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,28 @@
+#![doc = include_str!("../README.md")]
+
+mod clock;
+mod config;
+mod coverage;
+mod fact;
+mod invariants;
+mod mutation;
+mod rng;
+mod scenario;
+mod shrink;
+mod store;
+mod suite;
+mod trace;
+mod world;
+
+pub use clock::{Clock, Nanos, SECOND};
+pub use config::{Config, Feature, Features, StoreKind};
+pub use coverage::{Coverage, Situation};
+pub use fact::{Fact, Surveyed, Who};
+pub use invariants::Violation;
+pub use mutation::{Mutation, StoreRule};
+pub use rng::{Rng, TraceHash};
+pub use scenario::Scenario;
+pub use shrink::shrink;
+pub use suite::{Failure, Report, Suite, run_twice};
+pub use trace::Trace;
+pub use world::{Outcome, run};

@@ -1,0 +1,100 @@
+//! Mutations: rules broken on purpose, each of which the invariants must catch.
+
+use std::fmt;
+use std::str::FromStr;
+
+use tenure_core::Mutation as Machine;
+
+/// One rule broken on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutation {
+    /// A rule of the member's side.
+    Machine(Machine),
+    /// A rule of the store's side.
+    Store(StoreRule),
+    /// T2: the members' clocks stop while their hosts are suspended.
+    SuspendNotCounted,
+}
+
+/// A rule of a store's, broken on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreRule {
+    /// M1: a heartbeat revives a member whose ttl has run out.
+    HeartbeatRevives,
+    /// M2: a term is taken from a member that is not ended, and goes on beating.
+    TakenNotEnded,
+    /// M3: the challenger's ttl decides when the holder has expired.
+    ChallengersTtl,
+    /// H5: a number is used again after its term was given back.
+    NumbersReused,
+    /// E1: a release ends whatever term there is, whoever holds it.
+    ReleaseNotScoped,
+    /// E2: a bid that arrives twice counts as two.
+    NonceIgnored,
+    /// C9, C10: a vacancy is kept for nobody.
+    HeirIgnored,
+    /// C9: who has priority 0 leads all the same.
+    AnyoneLeads,
+}
+
+impl Mutation {
+    /// All of them.
+    pub const ALL: &[Mutation] = &[
+        Mutation::Machine(Machine::TrustFromReply),
+        Mutation::Machine(Machine::TrustIgnoresDrift),
+        Mutation::Machine(Machine::ExpireLast),
+        Mutation::Machine(Machine::StaleReplies),
+        Mutation::Machine(Machine::LateWins),
+        Mutation::Machine(Machine::ReleaseFirst),
+        Mutation::Machine(Machine::NoMargin),
+        Mutation::Machine(Machine::LeaveEarly),
+        Mutation::Machine(Machine::NoCooldown),
+        Mutation::Machine(Machine::BidAtOnce),
+        Mutation::Machine(Machine::NoBackOff),
+        Mutation::Machine(Machine::KeepOrphans),
+        Mutation::Machine(Machine::OldLooks),
+        Mutation::Machine(Machine::TrustHints),
+        Mutation::Machine(Machine::EndedGoesOn),
+        Mutation::SuspendNotCounted,
+        Mutation::Store(StoreRule::HeartbeatRevives),
+        Mutation::Store(StoreRule::TakenNotEnded),
+        Mutation::Store(StoreRule::ChallengersTtl),
+        Mutation::Store(StoreRule::NumbersReused),
+        Mutation::Store(StoreRule::ReleaseNotScoped),
+        Mutation::Store(StoreRule::NonceIgnored),
+        Mutation::Store(StoreRule::HeirIgnored),
+        Mutation::Store(StoreRule::AnyoneLeads),
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Mutation::Machine(rule) => format!("{rule:?}"),
+            Mutation::Store(rule) => format!("{rule:?}"),
+            Mutation::SuspendNotCounted => "SuspendNotCounted".to_owned(),
+        }
+    }
+
+    /// Whether clocks stop while their hosts are suspended.
+    pub(crate) fn clock_misses_suspends(self) -> bool {
+        self == Mutation::SuspendNotCounted
+    }
+}
+
+impl fmt::Display for Mutation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+impl FromStr for Mutation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.iter().copied().find(|mutation| mutation.name() == text).ok_or_else(|| {
+            let known: Vec<_> = Self::ALL.iter().map(|m| m.name()).collect();
+            format!("no mutation `{text}`; there are: {}", known.join(", "))
+        })
+    }
+}

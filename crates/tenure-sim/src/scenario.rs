@@ -1,0 +1,144 @@
+//! Named kinds of worlds, to look closer at one kind of trouble.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::config::{Config, Feature, Features, StoreKind};
+
+/// A kind of world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Scenario {
+    /// About half of all features, chosen by the seed.
+    #[default]
+    Swarm,
+    /// No faults at all: what must hold on a good day.
+    Calm,
+    /// Only what clocks and schedulers do.
+    Clocks,
+    /// Only what networks and stores do.
+    Network,
+    /// Only what processes and their applications do.
+    Processes,
+    /// Only what operators do.
+    Operators,
+    /// Like the swarm, with clocks beyond the drift bound.
+    Beyond,
+    /// Like the swarm, on a compare-and-swap store.
+    Cas,
+    /// Like the swarm, on a store that loses acknowledged writes at failover.
+    Replicated,
+}
+
+impl Scenario {
+    /// All of them.
+    pub const ALL: [Scenario; 9] = [
+        Scenario::Swarm,
+        Scenario::Calm,
+        Scenario::Clocks,
+        Scenario::Network,
+        Scenario::Processes,
+        Scenario::Operators,
+        Scenario::Beyond,
+        Scenario::Cas,
+        Scenario::Replicated,
+    ];
+
+    /// The kind of world that a seed has if none is asked for: mostly the swarm,
+    /// now and then one kind of trouble alone.
+    #[must_use]
+    pub fn of(seed: u64) -> Self {
+        match seed % 16 {
+            9 => Scenario::Calm,
+            10 => Scenario::Clocks,
+            11 => Scenario::Network,
+            12 => Scenario::Processes,
+            13 => Scenario::Operators,
+            14 => Scenario::Beyond,
+            _ => Scenario::Swarm,
+        }
+    }
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Scenario::Swarm => "swarm",
+            Scenario::Calm => "calm",
+            Scenario::Clocks => "clocks",
+            Scenario::Network => "network",
+            Scenario::Processes => "processes",
+            Scenario::Operators => "operators",
+            Scenario::Beyond => "beyond",
+            Scenario::Cas => "cas",
+            Scenario::Replicated => "replicated",
+        }
+    }
+
+    /// The features that this kind of world may have; `None` for all.
+    fn limits(self) -> Option<&'static [Feature]> {
+        use Feature::*;
+        match self {
+            Scenario::Swarm | Scenario::Beyond | Scenario::Cas | Scenario::Replicated => None,
+            Scenario::Calm => Some(&[Priorities, MixedTimings, SmallBatches]),
+            Scenario::Clocks => Some(&[Drift, Stops, Suspends, Stragglers, MixedTimings, NoWatch]),
+            Scenario::Network => {
+                Some(&[Drops, Doubles, Stragglers, Errors, BadHints, Partitions, Outages, NoWatch])
+            }
+            Scenario::Processes => Some(&[
+                Crashes,
+                Shutdowns,
+                Namesakes,
+                Resignations,
+                Withdrawals,
+                SlowDrains,
+                StuckDrains,
+                Priorities,
+                MixedTimings,
+            ]),
+            Scenario::Operators => Some(&[
+                StepDowns,
+                HandOvers,
+                Feature::Pauses,
+                Evictions,
+                SlowDrains,
+                StuckDrains,
+                Priorities,
+                BadHints,
+            ]),
+        }
+    }
+
+    /// Makes a world of the swarm one of this kind.
+    pub(crate) fn shape(self, mut config: Config) -> Config {
+        if let Some(allowed) = self.limits() {
+            let kept = allowed.iter().filter(|feature| config.features.has(**feature));
+            config.features = kept.fold(Features::default(), |f, feature| f.with(*feature, true));
+        }
+        match self {
+            Scenario::Beyond => {
+                config.features = config.features.with(Feature::DriftBeyond, true);
+            }
+            Scenario::Cas => config.store = StoreKind::Cas,
+            Scenario::Replicated => config.store = StoreKind::Replicated,
+            _ => {}
+        }
+        config
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Scenario {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|scenario| scenario.name() == text).ok_or_else(|| {
+            let known: Vec<_> = Self::ALL.iter().map(|s| s.name()).collect();
+            format!("no scenario `{text}`; there are: {}", known.join(", "))
+        })
+    }
+}

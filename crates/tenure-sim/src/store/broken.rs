@@ -1,0 +1,182 @@
+//! Stores that break a rule: the reference, with its requests, its time or its
+//! answers bent on the way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tenure_core::{
+    Beat, Claim, Claimed, Claims, ElectionName, Entry, Happening, Heartbeat, Incarnation, Mono,
+    Nonce, Priority, Query, Release, Reply, Request, TermNumber, Timestamp,
+};
+
+use super::SimStore;
+use crate::mutation::StoreRule;
+
+/// A store that breaks one rule, and what it needs to remember for it.
+#[derive(Debug)]
+pub(super) struct Broken {
+    rule: StoreRule,
+    /// When each life was last renewed.
+    beaten: BTreeMap<Incarnation, Mono>,
+    /// Lives whose terms were taken.
+    bereft: BTreeSet<Incarnation>,
+    /// How often a term of each election was given back.
+    released: BTreeMap<ElectionName, u64>,
+    nonces: u64,
+}
+
+impl Broken {
+    pub(super) fn new(rule: StoreRule) -> Self {
+        Self {
+            rule,
+            beaten: BTreeMap::new(),
+            bereft: BTreeSet::new(),
+            released: BTreeMap::new(),
+            nonces: 0,
+        }
+    }
+
+    pub(super) fn perform(
+        &mut self,
+        store: &mut SimStore,
+        now: Mono,
+        wall: Timestamp,
+        request: &Request,
+    ) -> Reply {
+        match request {
+            Request::Heartbeat(beat) => self.heartbeat(store, now, wall, beat),
+            Request::Claim(claim) => {
+                let at = self.judged_at(store, now, claim);
+                let reply = store.properly(at, wall, &Request::Claim(self.bend_claim(claim)));
+                self.retell_reply(reply)
+            }
+            Request::Release(release) => {
+                let bent = self.bend_release(store, now, release);
+                store.properly(now, wall, &Request::Release(bent))
+            }
+            other => store.properly(now, wall, other),
+        }
+    }
+
+    fn heartbeat(
+        &mut self,
+        store: &mut SimStore,
+        now: Mono,
+        wall: Timestamp,
+        beat: &Heartbeat,
+    ) -> Reply {
+        let life = beat.member.incarnation;
+        let mut reply = store.properly(now, wall, &Request::Heartbeat(beat.clone()));
+        let ended = matches!(reply, Reply::Heartbeat(Beat::Ended { .. }));
+        if ended && self.rule == StoreRule::HeartbeatRevives {
+            // As if it had come when the life was not over yet.
+            let then = self.beaten.get(&life).copied().unwrap_or(now);
+            let ttl = beat.ttl + now.since(then);
+            let late = Heartbeat { ttl, ..beat.clone() };
+            reply = store.properly(then, wall, &Request::Heartbeat(late));
+        }
+        if ended && self.rule == StoreRule::TakenNotEnded && self.bereft.contains(&life) {
+            let (attention, seq) = (0, store.seq());
+            let alive = Beat::Alive { attention, holds: Some(0), seq, terms: Vec::new() };
+            return Reply::Heartbeat(alive);
+        }
+        if matches!(reply, Reply::Heartbeat(Beat::Alive { .. })) {
+            self.beaten.insert(life, now);
+        }
+        reply
+    }
+
+    /// The time by which a claim judges the holder.
+    fn judged_at(&self, store: &SimStore, now: Mono, claim: &Claim) -> Mono {
+        if self.rule != StoreRule::ChallengersTtl {
+            return now;
+        }
+        let names = claim.bids.iter().map(|bid| bid.election.clone());
+        let seen = store.state.read(now, &Query::elections(names));
+        let holders = seen.elections.into_iter().filter_map(|view| view.holder);
+        let early = holders.filter(|h| h.ttl - h.remaining > claim.ttl).map(|h| h.remaining).max();
+        early.map_or(now, |remaining| now + remaining)
+    }
+
+    fn bend_claim(&mut self, claim: &Claim) -> Claim {
+        let mut claim = claim.clone();
+        for bid in &mut claim.bids {
+            if self.rule == StoreRule::NonceIgnored {
+                self.nonces += 1;
+                bid.nonce = Nonce::new(self.nonces);
+            }
+            if self.rule == StoreRule::AnyoneLeads {
+                bid.priority = bid.priority.max(Priority::new(1));
+            }
+        }
+        if self.rule == StoreRule::HeirIgnored {
+            claim.heir_grace = std::time::Duration::ZERO;
+        }
+        claim
+    }
+
+    fn bend_release(&self, store: &SimStore, now: Mono, release: &Release) -> Release {
+        let mut release = release.clone();
+        for item in &mut release.items {
+            match self.rule {
+                StoreRule::ReleaseNotScoped if item.number.is_some() => {
+                    if let Some((holder, number)) = store.holder(now, &item.election) {
+                        release.member = holder;
+                        item.number = Some(number);
+                    }
+                }
+                StoreRule::NumbersReused => {
+                    let more = self.released.get(&item.election).copied().unwrap_or(0);
+                    item.number = item.number.map(|n| TermNumber::new(n.get() + more));
+                }
+                StoreRule::HeirIgnored => {
+                    item.successor = None;
+                    release.heir_grace = std::time::Duration::ZERO;
+                }
+                _ => {}
+            }
+        }
+        release
+    }
+
+    /// The number that the store says it gave.
+    fn told(&self, election: &ElectionName, number: TermNumber) -> TermNumber {
+        let less = self.released.get(election).copied().unwrap_or(0);
+        TermNumber::new(number.get().saturating_sub(less).max(1))
+    }
+
+    fn retell_reply(&self, mut reply: Reply) -> Reply {
+        if let (StoreRule::NumbersReused, Reply::Claim(Claims::Answered(answers))) =
+            (self.rule, &mut reply)
+        {
+            for answer in answers {
+                if let Claimed::Won(term) = answer {
+                    term.number = self.told(&term.election, term.number);
+                }
+            }
+        }
+        reply
+    }
+
+    /// Bends what the journal says of the last request.
+    pub(super) fn retell(&mut self, request: &Request, entries: &mut [Entry]) {
+        for entry in entries.iter_mut() {
+            match &mut entry.what {
+                Happening::Ended { member, .. } => {
+                    self.bereft.insert(member.incarnation);
+                }
+                Happening::Elected { term } if self.rule == StoreRule::NumbersReused => {
+                    term.number = self.told(&term.election, term.number);
+                }
+                Happening::Released { election, number, .. }
+                    if self.rule == StoreRule::NumbersReused =>
+                {
+                    *number = self.told(election, *number);
+                    if matches!(request, Request::Release(_)) {
+                        *self.released.entry(election.clone()).or_default() += 1;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The stores of a world.
+
+mod broken;
+
+use tenure_core::{
+    Amend, Amended, ElectionName, Entry, MemberRef, Mono, Query, Reply, Request, Seq, TermNumber,
+    Timestamp, Which,
+};
+use tenure_store::MemoryState;
+
+use self::broken::Broken;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::fact::Who;
+use crate::mutation::Mutation;
+
+/// The store of one world.
+#[derive(Debug)]
+pub(crate) struct SimStore {
+    state: MemoryState,
+    broken: Option<Broken>,
+    /// The newest journal entries that a broken store tells differently.
+    retold: Vec<Entry>,
+}
+
+impl SimStore {
+    pub(crate) fn new(_config: &Config, mutation: Option<Mutation>) -> Self {
+        let broken = match mutation {
+            Some(Mutation::Store(rule)) => Some(Broken::new(rule)),
+            _ => None,
+        };
+        Self { state: MemoryState::new(), broken, retold: Vec::new() }
+    }
+
+    pub(crate) fn perform(&mut self, now: Mono, wall: Timestamp, request: &Request) -> Reply {
+        let Some(mut broken) = self.broken.take() else {
+            return self.properly(now, wall, request);
+        };
+        let before = self.state.seq();
+        let reply = broken.perform(self, now, wall, request);
+        self.retold = self.state.entries_after(before).unwrap_or_default();
+        broken.retell(request, &mut self.retold);
+        self.broken = Some(broken);
+        reply
+    }
+
+    /// Carries a request out as the contract says.
+    fn properly(&mut self, now: Mono, wall: Timestamp, request: &Request) -> Reply {
+        match request {
+            Request::Join(join) => Reply::Join(self.state.join(now, wall, join)),
+            Request::Heartbeat(beat) => Reply::Heartbeat(self.state.heartbeat(now, beat)),
+            Request::Leave(member) => {
+                self.state.leave(now, wall, member);
+                Reply::Leave
+            }
+            Request::Claim(claim) => Reply::Claim(self.state.claim(now, wall, claim)),
+            Request::Release(release) => {
+                self.state.release(now, wall, release);
+                Reply::Release
+            }
+            Request::Read(query) => Reply::Read(self.state.read(now, query)),
+        }
+    }
+
+    pub(crate) fn amend(&mut self, now: Mono, wall: Timestamp, amend: &Amend) -> Option<Amended> {
+        Some(self.state.amend(now, wall, amend))
+    }
+
+    pub(crate) fn seq(&self) -> Seq {
+        self.state.seq()
+    }
+
+    pub(crate) fn after(&self, position: Seq) -> Vec<Entry> {
+        let mut entries = self.state.entries_after(position).unwrap_or_default();
+        for entry in &mut entries {
+            if let Some(retold) = self.retold.iter().find(|retold| retold.seq == entry.seq) {
+                entry.clone_from(retold);
+            }
+        }
+        entries
+    }
+
+    /// The newest number given out: what a fence compares with.
+    pub(crate) fn newest(&self, election: &ElectionName) -> TermNumber {
+        let seen = self.state.read(Mono::ZERO, &Query::elections([election.clone()]));
+        seen.elections.first().map_or(TermNumber::NONE, |view| view.number)
+    }
+
+    /// Who holds an election, and under which number.
+    pub(crate) fn holder(
+        &self,
+        now: Mono,
+        election: &ElectionName,
+    ) -> Option<(MemberRef, TermNumber)> {
+        let seen = self.state.read(now, &Query::elections([election.clone()]));
+        let view = seen.elections.into_iter().next()?;
+        Some((view.holder?.member, view.number))
+    }
+
+    pub(crate) fn started(&mut self, _who: Who, _clock: &Clock, _seed: u64) {}
+
+    pub(crate) fn gone(&mut self, _who: Who) {}
+
+    /// What should not be there once everybody has left.
+    pub(crate) fn leftovers(&self, now: Mono) -> Vec<String> {
+        let query = Query { which: Which::All, members: true, ..Query::nothing() };
+        let seen = self.state.read(now, &query);
+        let members = seen.members.iter().map(|m| format!("the member {}", m.member));
+        let held = seen.elections.iter().filter_map(|view| {
+            let holder = view.holder.as_ref()?;
+            Some(format!("the term {} of {} held by {}", view.number, view.election, holder.member))
+        });
+        members.chain(held).collect()
+    }
+}

@@ -1,0 +1,202 @@
+//! Traces: what happened, for people, and folded into a number for reruns.
+
+use std::fmt::Write as _;
+
+use tenure_core::{
+    Beat, Claimed, Claims, Entry, Event, Failed, Happening, Input, Joined, Reply, Request,
+};
+
+use crate::clock::{Nanos, SECOND};
+use crate::fact::{Fact, Who};
+use crate::rng::TraceHash;
+
+/// What happened in a world, one line for each fact.
+#[derive(Debug, Default)]
+pub struct Trace {
+    lines: Vec<String>,
+}
+
+impl Trace {
+    pub(crate) fn write(&mut self, now: Nanos, fact: &Fact<'_>) {
+        let what = line(fact);
+        if !what.is_empty() {
+            let (whole, part) = (now / SECOND, now % SECOND / 1_000);
+            self.lines.push(format!("{whole:>5}.{part:06}  {what}"));
+        }
+    }
+
+    /// The last `most` lines.
+    pub fn tail(&self, most: usize) -> impl Iterator<Item = &str> {
+        self.lines[self.lines.len().saturating_sub(most)..].iter().map(String::as_str)
+    }
+}
+
+fn line(fact: &Fact<'_>) -> String {
+    match fact {
+        Fact::Started { who } => format!("{who} starts"),
+        Fact::Crashed { who } => format!("{who} crashes"),
+        Fact::Froze { who, until, suspended } => {
+            let how = if *suspended { "suspended" } else { "stopped" };
+            format!("{who} is {how} until {}.{:06}", until / SECOND, until % SECOND / 1_000)
+        }
+        Fact::Fed { who, input, .. } => match input {
+            Input::Wake => String::new(),
+            Input::Reply { id, result } => {
+                format!("{who} <- #{} {}", id.get(), reply(result))
+            }
+            other => format!("{who} <- {other:?}"),
+        },
+        Fact::Sent { who, id, request, local } => {
+            format!("{who} -> #{id} {} (own clock {local})", asked(request))
+        }
+        Fact::Told { who, event, local, .. } => match event {
+            Event::Standby { view } => format!(
+                "{who} app: standby {} at {} (own clock {local})",
+                view.election, view.number
+            ),
+            other => format!("{who} app: {other:?} (own clock {local})"),
+        },
+        Fact::Retrusted { who, election, until } => format!(
+            "{who} clock changed its rate: {election} trusted until {}.{:06}",
+            until / SECOND,
+            until % SECOND / 1_000
+        ),
+        Fact::Settled { .. } => String::new(),
+        Fact::WorkStopped { who, election, number } => {
+            format!("{who} work of {election}#{number} has stopped")
+        }
+        Fact::Applied { who, store, request, reply: result, entries } => format!(
+            "store ({store}): {who} {} => {}{}",
+            asked(request),
+            reply(result),
+            written(entries)
+        ),
+        Fact::Amended { store, amend, answer, entries } => {
+            format!("store ({store}): operator {amend:?} => {answer:?}{}", written(entries))
+        }
+        Fact::Wrote { who, election, token, accepted, .. } => {
+            let verdict = if *accepted { "accepted" } else { "refused" };
+            format!("write of {who} to {election} with token {token} is {verdict}")
+        }
+        Fact::Healed => "--- no more faults from here on".to_owned(),
+        Fact::Bereaved { who, election, crashed } => {
+            let how = if *crashed { "crashes" } else { "resigns" };
+            format!("--- {who}, who leads {election}, {how}")
+        }
+        Fact::Surveyed { elections } => format!("--- survey: {elections:?}"),
+        Fact::Over => "--- over".to_owned(),
+    }
+}
+
+fn asked(request: &Request) -> String {
+    match request {
+        Request::Join(join) => format!("join {} for {:?}", join.member, join.ttl),
+        Request::Heartbeat(beat) => {
+            format!("beat {} for {:?} holding {}", beat.member, beat.ttl, beat.held.len())
+        }
+        Request::Leave(member) => format!("leave {member}"),
+        Request::Claim(claim) => {
+            let mut text = format!("claim {} for {:?}:", claim.member, claim.ttl);
+            for bid in &claim.bids {
+                let (priority, nonce) = (bid.priority.get(), bid.nonce.get());
+                let _ = write!(text, " {} (priority {priority}, nonce {nonce})", bid.election);
+            }
+            text
+        }
+        Request::Release(release) => {
+            let mut text = format!("release {}:", release.member);
+            for item in &release.items {
+                let number = item.number.map_or(0, |n| n.get());
+                let _ = write!(text, " {}#{number} {:?}", item.election, item.cause);
+                if let Some((to, _)) = &item.successor {
+                    let _ = write!(text, " to {to}");
+                }
+            }
+            text
+        }
+        Request::Read(query) => format!("read {:?}", query.which),
+    }
+}
+
+fn reply(result: &Result<Reply, Failed>) -> String {
+    match result {
+        Err(failed) if failed.may_have_applied => "an error, perhaps applied".to_owned(),
+        Err(_) => "an error, not applied".to_owned(),
+        Ok(Reply::Join(Joined::In { .. })) => "in".to_owned(),
+        Ok(Reply::Join(taken)) => format!("{taken:?}"),
+        Ok(Reply::Heartbeat(Beat::Alive { holds, attention, terms, .. })) => {
+            format!("alive, holds {holds:?}, attention {attention}, {} terms", terms.len())
+        }
+        Ok(Reply::Heartbeat(ended)) => format!("{ended:?}"),
+        Ok(Reply::Leave) => "left".to_owned(),
+        Ok(Reply::Release) => "released".to_owned(),
+        Ok(Reply::Claim(Claims::Ended { superseded })) => format!("ended, superseded {superseded}"),
+        Ok(Reply::Claim(Claims::Answered(answers))) => {
+            let shown = answers.iter().map(|answer| match answer {
+                Claimed::Won(term) => format!("won {}#{}", term.election, term.number),
+                Claimed::Held(view) => seen(view),
+            });
+            shown.collect::<Vec<_>>().join(", ")
+        }
+        Ok(Reply::Read(snapshot)) => {
+            let shown: Vec<_> = snapshot.elections.iter().map(seen).collect();
+            format!("[{}]", shown.join(", "))
+        }
+    }
+}
+
+fn seen(view: &tenure_core::ElectionView) -> String {
+    let holder = match &view.holder {
+        Some(holder) => format!("held by {} for {:?}", holder.member, holder.remaining),
+        None => "vacant".to_owned(),
+    };
+    let paused = if view.paused.is_some() { ", paused" } else { "" };
+    let kept = view.reserved.as_ref().map_or(String::new(), |r| format!(", kept for {}", r.member));
+    let down = if view.step_down.is_some() { ", asked to step down" } else { "" };
+    format!("{}#{} {holder}{paused}{kept}{down}, {} ahead", view.election, view.number, view.ahead)
+}
+
+fn written(entries: &[Entry]) -> String {
+    let mut text = String::new();
+    for entry in entries {
+        let _ = write!(text, "\n{:14}  journal {}: ", "", entry.seq);
+        let _ = match &entry.what {
+            Happening::Elected { term } => {
+                write!(text, "elected {}#{} {}", term.election, term.number, term.member)
+            }
+            other => write!(text, "{other:?}"),
+        };
+    }
+    text
+}
+
+/// Folds a fact into the number that two runs of a seed are compared by.
+pub(crate) fn fold(hash: &mut TraceHash, now: Nanos, fact: &Fact<'_>) {
+    hash.fold(now);
+    let place = |who: &Who| (who.process as u64) << 32 | u64::from(who.start);
+    let (kind, who, more) = match fact {
+        Fact::Started { who } => (1, place(who), 0),
+        Fact::Crashed { who } => (2, place(who), 0),
+        Fact::Froze { who, until, .. } => (3, place(who), *until),
+        Fact::Fed { who, local, .. } => (4, place(who), local.as_nanos()),
+        Fact::Sent { who, id, .. } => (5, place(who), *id),
+        Fact::Told { who, until, .. } => (6, place(who), until.unwrap_or(1)),
+        Fact::Retrusted { who, until, .. } => (7, place(who), *until),
+        Fact::Settled { who, local } => (8, place(who), local.as_nanos()),
+        Fact::WorkStopped { who, number, .. } => (9, place(who), number.get()),
+        Fact::Applied { who, store, entries, .. } => {
+            (10, place(who), store.as_nanos() ^ entries.len() as u64)
+        }
+        Fact::Amended { store, entries, .. } => (11, 0, store.as_nanos() ^ entries.len() as u64),
+        Fact::Wrote { who, token, accepted, .. } => {
+            (12, place(who), token.get() * 2 + u64::from(*accepted))
+        }
+        Fact::Healed => (13, 0, 0),
+        Fact::Bereaved { who, .. } => (14, place(who), 0),
+        Fact::Surveyed { elections } => (15, 0, elections.len() as u64),
+        Fact::Over => (16, 0, 0),
+    };
+    hash.fold(kind);
+    hash.fold(who);
+    hash.fold(more);
+}

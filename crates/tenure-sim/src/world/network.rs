@@ -1,0 +1,142 @@
+//! The way between processes and the store: delays, losses, doubles, errors.
+
+use std::rc::Rc;
+
+use tenure_core::{
+    Amend, Entry, Failed, Hint, Mono, Outgoing, Reply, Request, RequestId, Timestamp,
+};
+
+use super::queue::Happens;
+use super::{Outage, World};
+use crate::clock::Nanos;
+use crate::config::{Feature, nanos};
+use crate::fact::{Fact, Who};
+
+const MILLI: Nanos = 1_000_000;
+
+impl World {
+    /// How long a message takes: mostly milliseconds, now and then so long that
+    /// it arrives in another age.
+    pub(super) fn message_delay(&mut self) -> Nanos {
+        let usual = self.net.between(MILLI / 5, 2 * MILLI);
+        let (late, how_late) = (self.net.chance(60), self.net.below(nanos(self.config.ttl) * 2));
+        if self.on(Feature::Stragglers) && late { how_late } else { usual }
+    }
+
+    fn lost_on_the_way(&mut self) -> bool {
+        let lost = self.net.chance(80);
+        self.on(Feature::Drops) && lost
+    }
+
+    pub(super) fn send(&mut self, who: Who, local: Mono, out: Outgoing) {
+        let Outgoing { id, request, .. } = out;
+        self.see(Fact::Sent { who, local, id: id.get(), request: &request });
+        if self.processes[who.process].cut || self.lost_on_the_way() {
+            return;
+        }
+        let request = Rc::new(request);
+        let doubled = self.net.chance(80);
+        let copies = if self.on(Feature::Doubles) && doubled { 2 } else { 1 };
+        for _ in 0..copies {
+            let at = self.now + self.message_delay();
+            self.queue.push(at, Happens::Request { who, id, request: Rc::clone(&request) });
+        }
+    }
+
+    /// A request reaches the store, which may fail before or after it acts.
+    pub(super) fn arrive(&mut self, who: Who, id: RequestId, request: &Request) {
+        let (fails, acts, certain) =
+            (self.net.chance(60), self.net.chance(500), self.net.chance(500));
+        if let Some(outage) = self.outage {
+            if outage == Outage::Refusing {
+                let failed = Failed { may_have_applied: !certain };
+                self.answer(who, id, Err(failed));
+            }
+            return;
+        }
+        let fails = self.on(Feature::Errors) && fails;
+        if fails && !acts {
+            return self.answer(who, id, Err(Failed { may_have_applied: !certain }));
+        }
+        let reply = self.apply(who, request);
+        let result = if fails { Err(Failed { may_have_applied: true }) } else { reply };
+        self.answer(who, id, result);
+    }
+
+    /// Carries a request out, and lets everybody hear of what it changed.
+    fn apply(&mut self, who: Who, request: &Request) -> Result<Reply, Failed> {
+        let store = self.store_clock.at(self.now);
+        let before = self.store.seq();
+        let wall = self.wall();
+        let reply = Ok(self.store.perform(store, wall, request));
+        let entries = self.store.after(before);
+        self.see(Fact::Applied { who, store, request, reply: &reply, entries: &entries });
+        self.announce(&entries);
+        reply
+    }
+
+    /// The store's wall clock, which nothing may depend on: it jumps.
+    fn wall(&mut self) -> Timestamp {
+        Timestamp::from_unix_millis(self.net.below(1 << 42))
+    }
+
+    pub(super) fn amend(&mut self, amend: &Amend) {
+        if self.outage.is_some() {
+            return;
+        }
+        let store = self.store_clock.at(self.now);
+        let before = self.store.seq();
+        let wall = self.wall();
+        let Some(answer) = self.store.amend(store, wall, amend) else { return };
+        let entries = self.store.after(before);
+        self.see(Fact::Amended { store, amend, answer: &answer, entries: &entries });
+        self.announce(&entries);
+    }
+
+    fn answer(&mut self, who: Who, id: RequestId, result: Result<Reply, Failed>) {
+        if self.processes[who.process].cut || self.lost_on_the_way() {
+            return;
+        }
+        let at = self.now + self.message_delay();
+        self.queue.push(at, Happens::Reply { who, id, result });
+    }
+
+    /// Sends the hints that journal entries amount to.
+    fn announce(&mut self, entries: &[Entry]) {
+        if !self.watched() {
+            return;
+        }
+        for hint in entries.iter().filter_map(Entry::hint) {
+            for index in 0..self.processes.len() {
+                self.hint(index, hint.clone());
+            }
+        }
+    }
+
+    fn hint(&mut self, index: usize, hint: Hint) {
+        let (lost, doubled) = (self.net.chance(300), self.net.chance(200));
+        let delay = self.message_delay();
+        let late = self.net.below(nanos(self.config.ttl));
+        let process = &self.processes[index];
+        let bad = self.on(Feature::BadHints);
+        if process.machine.is_none() || process.cut || (bad && lost) {
+            return;
+        }
+        let who = process.who;
+        if bad && doubled {
+            let again = Happens::Hint { who, hint: hint.clone() };
+            self.queue.push(self.now + late, again);
+        }
+        self.queue.push(self.now + delay, Happens::Hint { who, hint });
+    }
+
+    /// The way is open again: a reconnect is itself a hint (H13).
+    pub(super) fn reconnect(&mut self, index: usize) {
+        let process = &mut self.processes[index];
+        process.cut = false;
+        let (who, up) = (process.who, process.machine.is_some());
+        if up && self.watched() {
+            self.queue.push(self.now + 1, Happens::Hint { who, hint: Hint::Anything });
+        }
+    }
+}

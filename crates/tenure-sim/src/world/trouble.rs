@@ -1,0 +1,226 @@
+//! Trouble: what clocks, hosts, processes and operators do at random times.
+
+use tenure_core::{Amend, ElectionName, Hint, Incarnation, MemberId, Note, TermNumber};
+
+use super::process::Frozen;
+use super::queue::{Act, Happens};
+use super::{Outage, World};
+use crate::clock::{Nanos, SECOND};
+use crate::config::{Feature, nanos};
+use crate::fact::{Fact, Who};
+
+/// The features that come at random times; the others are always there.
+const TIMED: [Feature; 14] = [
+    Feature::ForgedHints,
+    Feature::Partitions,
+    Feature::Outages,
+    Feature::Stops,
+    Feature::Suspends,
+    Feature::Crashes,
+    Feature::Shutdowns,
+    Feature::Drift,
+    Feature::StepDowns,
+    Feature::HandOvers,
+    Feature::Pauses,
+    Feature::Evictions,
+    Feature::ForcedEvictions,
+    Feature::Withdrawals,
+];
+
+impl World {
+    pub(super) fn schedule_troubles(&mut self) {
+        for feature in TIMED {
+            self.again(feature);
+        }
+    }
+
+    fn again(&mut self, feature: Feature) {
+        let gap = self.troubles.between(1, nanos(self.config.ttl) * 8);
+        if self.on(feature) {
+            self.queue.push(self.now + gap, Happens::Trouble(feature));
+        }
+    }
+
+    pub(super) fn trouble(&mut self, feature: Feature) {
+        if !self.on(feature) {
+            return;
+        }
+        self.again(feature);
+        let index = self.any_process();
+        let ttl = nanos(self.config.ttl);
+        // Short ones, ones that end about with trust, and long ones.
+        let span = match self.troubles.below(3) {
+            0 => self.troubles.below(ttl / 4),
+            1 => self.troubles.between(ttl * 8 / 10, ttl * 12 / 10),
+            _ => self.troubles.below(ttl * 6),
+        };
+        match feature {
+            Feature::ForgedHints => self.storm(index),
+            Feature::Partitions => {
+                self.processes[index].cut = true;
+                self.queue.push(self.now + span, Happens::Reconnect { process: index });
+            }
+            Feature::Outages => self.toggle_outage(span),
+            Feature::Stops => self.freeze(index, span, false),
+            Feature::Suspends => self.freeze(index, span, true),
+            Feature::Crashes => self.crash(index, Some(span)),
+            Feature::Shutdowns => self.on_app(index, Act::Shutdown),
+            Feature::Drift => {
+                let ppm = super::rate(&self.config, &mut self.troubles);
+                self.change_rate(index, ppm);
+            }
+            Feature::Withdrawals => {
+                let election = self.any_election();
+                self.on_app(index, Act::Withdraw(election));
+            }
+            _ => self.operator(feature),
+        }
+    }
+
+    fn any_process(&mut self) -> usize {
+        usize::try_from(self.troubles.below(self.processes.len() as u64)).unwrap_or(0)
+    }
+
+    fn any_election(&mut self) -> ElectionName {
+        let at = usize::try_from(self.troubles.below(self.elections.len() as u64)).unwrap_or(0);
+        self.elections[at].clone()
+    }
+
+    fn on_app(&mut self, index: usize, act: Act) {
+        let who = self.processes[index].who;
+        self.do_in(0, who, act);
+    }
+
+    /// The store stops answering, or answers again if it was silent.
+    fn toggle_outage(&mut self, span: Nanos) {
+        let kind = if self.troubles.chance(500) { Outage::Silent } else { Outage::Refusing };
+        self.outage = if self.outage.is_some() { None } else { Some(kind) };
+        if self.outage.is_some() {
+            self.queue.push(self.now + span, Happens::Trouble(Feature::Outages));
+        }
+    }
+
+    pub(super) fn freeze(&mut self, index: usize, span: Nanos, suspended: bool) {
+        let since = self.now;
+        let process = &mut self.processes[index];
+        if process.machine.is_none() || process.frozen.is_some() {
+            return;
+        }
+        process.frozen = Some(Frozen { since, suspended, inbox: Vec::new() });
+        let who = process.who;
+        let until = self.now + span;
+        self.see(Fact::Froze { who, until, suspended });
+        self.queue.push(until, Happens::Thaw { who });
+    }
+
+    /// Goes on: what came meanwhile is handled now, in any order.
+    pub(super) fn thaw(&mut self, who: Who) {
+        let process = &mut self.processes[who.process];
+        if !process.is(who) {
+            return;
+        }
+        let Some(Frozen { since, suspended, mut inbox }) = process.frozen.take() else { return };
+        if suspended && self.mutation.is_some_and(|m| m.clock_misses_suspends()) {
+            process.clock.miss(self.now, self.now - since);
+        }
+        if suspended && self.watched() {
+            inbox.push(Happens::Hint { who, hint: Hint::Anything });
+        }
+        while !inbox.is_empty() {
+            let at = usize::try_from(self.troubles.below(inbox.len() as u64)).unwrap_or(0);
+            let what = inbox.remove(at);
+            self.queue.push(self.now, what);
+        }
+        self.make_wish(who);
+    }
+
+    /// Ends a process without a word, and starts it again after `pause`.
+    pub(super) fn crash(&mut self, index: usize, pause: Option<Nanos>) {
+        let process = &mut self.processes[index];
+        if process.machine.take().is_none() {
+            return;
+        }
+        process.frozen = None;
+        process.app.stances.clear();
+        let who = process.who;
+        self.store.gone(who);
+        self.see(Fact::Crashed { who });
+        if let Some(pause) = pause {
+            self.queue.push(self.now + pause, Happens::Start { process: index });
+        }
+    }
+
+    pub(super) fn change_rate(&mut self, index: usize, ppm: i64) {
+        let now = self.now;
+        let process = &mut self.processes[index];
+        // A wake that was wished for is due at another true moment now, and
+        // trust that was given out as a reading of this clock lasts longer or
+        // shorter: both are known only as long as the rate stays within bounds.
+        process.clock.change_rate(now, ppm);
+        let who = process.who;
+        if process.machine.is_some() && process.frozen.is_none() {
+            self.make_wish(who);
+        }
+        self.retrust(who);
+    }
+
+    /// Tells the invariants anew until when, in true time, a process trusts.
+    fn retrust(&mut self, who: Who) {
+        let process = &self.processes[who.process];
+        let clock = process.clock;
+        let reigns = process.app.stances.iter();
+        let trusted: Vec<_> =
+            reigns.filter_map(|(e, s)| Some((e.clone(), clock.reaches(s.reign?.until)))).collect();
+        for (election, until) in trusted {
+            self.see(Fact::Retrusted { who, election: &election, until });
+        }
+    }
+
+    /// Hints that nobody sent: all kinds, about anything, many at once.
+    fn storm(&mut self, index: usize) {
+        let process = &self.processes[index];
+        let (who, id) = (process.who, process.id.clone());
+        for _ in 0..self.troubles.between(1, 40) {
+            let election = self.any_election();
+            let hint = match self.troubles.below(5) {
+                0 => Hint::Anything,
+                1 => Hint::Election(election),
+                2 => Hint::Vacant { election, heir: None },
+                3 => Hint::Vacant { election, heir: Some(id.clone()) },
+                _ => Hint::Gone(self.any_life()),
+            };
+            let at = self.now + self.troubles.below(SECOND / 20);
+            self.queue.push(at, Happens::Hint { who, hint });
+        }
+    }
+
+    /// The life of some leader, or one that never was.
+    fn any_life(&mut self) -> Incarnation {
+        let index = self.any_process();
+        let reigns = self.processes[index].app.stances.values().find_map(|s| s.reign);
+        reigns.map_or(Incarnation::from_u128(7), |reign| reign.incarnation)
+    }
+
+    fn operator(&mut self, feature: Feature) {
+        let election = self.any_election();
+        let index = self.any_process();
+        let member: MemberId = self.processes[index].id.clone();
+        let (reason, by) = (Note::new("because"), Note::new("operator"));
+        let (exact, pausing) = (self.troubles.chance(300), self.troubles.chance(400));
+        let newest = self.store.newest(&election);
+        let number = exact.then(|| TermNumber::new(newest.get().max(1)));
+        let amend = match feature {
+            Feature::StepDowns => Amend::StepDown { election, number, to: None, reason, by },
+            Feature::HandOvers => {
+                Amend::StepDown { election, number, to: Some(member), reason, by }
+            }
+            Feature::Pauses if pausing => Amend::Pause { election, reason, by },
+            Feature::Pauses => Amend::Resume { election, by },
+            Feature::Evictions => Amend::Evict { member, now: false, by },
+            Feature::ForcedEvictions => Amend::Evict { member, now: true, by },
+            _ => return,
+        };
+        let at = self.now + self.message_delay();
+        self.queue.push(at, Happens::Operator(amend));
+    }
+}
