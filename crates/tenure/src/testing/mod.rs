@@ -90,6 +90,10 @@ use self::paced::Paced;
 use crate::member::Shared;
 use crate::{Builder, Result, Tenure};
 
+/// How long a member may put off looking at what it was given a hint of, so
+/// that a storm of hints makes one look.
+const HEARD_OF: Duration = Duration::from_millis(100);
+
 /// A store in memory and a clock, both in the hands of a test. See the
 /// [module](self) for how to use it. Clones are the same stage.
 #[derive(Clone, Debug)]
@@ -237,7 +241,11 @@ impl Stage {
     }
 
     /// Takes the leadership of an election away from whoever has it, as when
-    /// its member is ended behind its back. `None` if nobody leads.
+    /// its member is ended behind its back; returns once it knows. `None` if
+    /// nobody leads.
+    ///
+    /// Like all that is asked of members here, it takes a tenth of a second by
+    /// the stage's clock to be heard of.
     pub async fn lose(&self, election: impl AsRef<str>) -> Result<Option<TermNumber>> {
         let name = ElectionName::new(election)?;
         let Some(view) = self.view(&name).await else { return Ok(None) };
@@ -284,7 +292,7 @@ impl Stage {
     /// counted.
     async fn amend(&self, amend: Amend) -> Result<Amended> {
         let amended = self.paced.inner().amend(&Namespace::default(), &amend).await?;
-        self.settle().await;
+        self.advance(HEARD_OF).await;
         Ok(amended)
     }
 

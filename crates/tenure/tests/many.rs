@@ -1,0 +1,127 @@
+//! Ten thousand elections held by one member. A binary of its own, since it
+//! counts every byte the process allocates.
+
+#![allow(clippy::unwrap_used, unsafe_code)]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use common::{secs, within};
+use tenure::testing::{Fault, ManualClock, Stage, StoreVerb};
+use tenure_core::{
+    Bid, Claim, ElectionName, Incarnation, Join, MemberId, MemberRef, Namespace, Nonce, Priority,
+    Profile,
+};
+use tenure_store::{MemoryStore, Store};
+
+static LIVE: AtomicI64 = AtomicI64::new(0);
+
+/// The system's allocator, counted.
+struct Counting;
+
+// Safety: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.fetch_add(layout.size() as i64, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size() as i64, Ordering::Relaxed);
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const MANY: usize = 10_000;
+
+/// Leads `count` elections with one member of a fresh stage.
+async fn lead(count: usize) -> (Stage, tenure::Tenure, Vec<tenure::Leadership>) {
+    let stage = Stage::new();
+    let tenure = stage.connect("a").await.unwrap();
+    // All stand before the member is let in.
+    stage.faults().script(StoreVerb::Join, [Fault::Hold]);
+    let mut campaigns = Vec::with_capacity(count);
+    for n in 0..count {
+        let election = tenure.election(format!("election-{n:05}"));
+        campaigns.push(tokio::spawn(async move { election.campaign().await.unwrap() }));
+    }
+    while tenure.status().standing < count {
+        tokio::task::yield_now().await;
+    }
+    within(stage.faults().called(StoreVerb::Join, 1)).await;
+    stage.settle().await;
+    stage.faults().let_go();
+    let mut held = Vec::with_capacity(count);
+    for campaign in campaigns {
+        held.push(within(campaign).await.unwrap());
+    }
+    stage.settle().await;
+    (stage, tenure, held)
+}
+
+/// C12: the steady load of ten thousand elections is that of one, and claiming
+/// them takes one statement for each batch.
+#[tokio::test]
+async fn ten_thousand_elections_cost_the_store_what_one_does() {
+    let mut writes = Vec::new();
+    for count in [1, MANY] {
+        let (stage, tenure, held) = lead(count).await;
+        let batch = tenure.capabilities().batch;
+        let counts = stage.faults().counts();
+        assert_eq!(counts.bids as usize, count);
+        assert_eq!(counts.calls(StoreVerb::Claim) as usize, count.div_ceil(batch));
+        stage.faults().reset_counts();
+        stage.advance(secs(60)).await;
+        let counts = stage.faults().counts();
+        writes.push((counts.writes(), counts.calls(StoreVerb::Heartbeat), counts.terms));
+        assert!(held.iter().all(tenure::Leadership::is_current));
+    }
+    assert_eq!(writes[0], writes[1], "writes, heartbeats and terms named in a minute");
+    assert!(writes[0].0 >= 20, "{writes:?}");
+}
+
+/// The bar: what the client keeps for an election it holds is less than a
+/// kilobyte. What the memory store keeps for it is measured alone and taken
+/// off.
+#[tokio::test]
+async fn a_held_election_costs_less_than_a_kilobyte() {
+    let (_stage, _tenure, _held) = lead(1).await;
+    let before = LIVE.load(Ordering::Relaxed);
+    let store = store_alone().await;
+    let stores = LIVE.load(Ordering::Relaxed) - before;
+    drop(store);
+    let before = LIVE.load(Ordering::Relaxed);
+    let (_stage, _tenure, held) = lead(MANY).await;
+    let both = LIVE.load(Ordering::Relaxed) - before;
+    assert_eq!(held.len(), MANY);
+    let each = (both - stores) / MANY as i64;
+    assert!((100..1024).contains(&each), "{each} bytes for each election");
+}
+
+/// A memory store in which one member holds many elections.
+async fn store_alone() -> MemoryStore {
+    let store = MemoryStore::with_clock(Arc::new(ManualClock::new()));
+    let ns = Namespace::default();
+    let member = MemberRef::new(MemberId::new("a").unwrap(), Incarnation::from_u128(1));
+    let (ttl, profile) = (secs(10), Profile::default());
+    let join = Join { member: member.clone(), ttl, profile, supersede: true };
+    store.join(&ns, &join).await.unwrap();
+    for batch in 0..MANY / 1000 {
+        let bid = |n: usize| {
+            let election = ElectionName::new(format!("election-{:05}", batch * 1000 + n)).unwrap();
+            Bid { election, priority: Priority::default(), nonce: Nonce::new(1) }
+        };
+        let bids = (0..1000).map(bid).collect();
+        let heir_grace = Duration::ZERO;
+        let claim = Claim { member: member.clone(), ttl, bids, heir_grace };
+        store.claim(&ns, &claim).await.unwrap();
+    }
+    store
+}

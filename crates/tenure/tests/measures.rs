@@ -1,0 +1,123 @@
+//! What is measured and traced: names and fields that dashboards rely on.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+
+use common::{secs, within};
+use tenure::testing::{Fault, Stage, StoreVerb};
+use tenure::{Metric, Metrics, Verb};
+
+#[derive(Debug, Default)]
+struct Kept(Mutex<Vec<String>>);
+
+impl Metrics for Kept {
+    fn record(&self, metric: &Metric<'_>) {
+        let line = match metric {
+            Metric::Elected { election, number } => format!("elected {election} {number}"),
+            Metric::Lost { election, number, reason } => {
+                format!("lost {election} {number} {reason:?}")
+            }
+            Metric::Renewed { margin_left } => format!("renewed {}", margin_left.as_millis()),
+            Metric::Request { verb, failed, .. } => {
+                format!("{} {}", verb.name(), if *failed { "failed" } else { "answered" })
+            }
+            other => format!("{other:?}"),
+        };
+        self.0.lock().unwrap().push(line);
+    }
+}
+
+impl Kept {
+    fn count(&self, line: &str) -> usize {
+        self.0.lock().unwrap().iter().filter(|kept| *kept == line).count()
+    }
+}
+
+/// The hook gets wins and losses with their reason, every request with its
+/// outcome, and what was left of trust at each renewal.
+#[tokio::test]
+async fn the_hook_gets_transitions_requests_and_the_margin_left() {
+    let stage = Stage::new();
+    let kept = Arc::new(Kept::default());
+    let hook = kept.clone();
+    let tenure = stage.connect_with(|m| m.id("a").metrics(hook)).await.unwrap();
+    let leadership = within(tenure.election("e").campaign()).await.unwrap();
+    assert_eq!(kept.count("elected e 1"), 1);
+    assert_eq!((kept.count("join answered"), kept.count("claim answered")), (1, 1));
+    stage.advance(secs(10)).await;
+    assert_eq!(kept.count("heartbeat answered"), 4);
+    // Trust less the heartbeat interval: 8,990 − 2,500, to the step of the
+    // stage's clock.
+    let renewed = kept.0.lock().unwrap();
+    let margins: Vec<u64> =
+        renewed.iter().filter_map(|l| l.strip_prefix("renewed ")?.parse().ok()).collect();
+    drop(renewed);
+    assert_eq!(margins.len(), 4);
+    assert!(margins.iter().all(|left| (5000..=6500).contains(left)), "{margins:?}");
+    stage.faults().script(StoreVerb::Heartbeat, [Fault::FailBefore]);
+    stage.advance(secs(5)).await;
+    assert_eq!(kept.count("heartbeat failed"), 1);
+    within(leadership.resign()).await.unwrap();
+    assert_eq!(kept.count("lost e 1 Resigned"), 1);
+    assert_eq!(kept.count("release answered"), 1);
+    assert_eq!(Verb::Heartbeat.name(), "heartbeat");
+}
+
+/// Writes each event as one line: its message and its fields.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+struct Fields(String);
+
+impl tracing::field::Visit for Fields {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        let _ = write!(self.0, "{}={value:?} ", field.name());
+    }
+}
+
+impl tracing::Subscriber for Lines {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target() == "tenure"
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut fields = Fields(String::new());
+        event.record(&mut fields);
+        self.0.lock().unwrap().push(fields.0);
+    }
+}
+
+/// Events carry the fields election, term, member and reason.
+#[tokio::test]
+async fn events_carry_election_term_member_and_reason() {
+    let lines = Lines::default();
+    // The only test of this binary that sets it; the driver's thread is
+    // another than this one.
+    tracing::subscriber::set_global_default(lines.clone()).unwrap();
+    let stage = Stage::new();
+    let tenure = stage.connect("traced").await.unwrap();
+    let leadership = within(tenure.election("fields").campaign()).await.unwrap();
+    within(leadership.resign()).await.unwrap();
+    let lines = lines.0.lock().unwrap();
+    let find = |message: &str| {
+        let about = |line: &&String| line.contains(message) && line.contains("election=fields");
+        lines.iter().find(about).unwrap_or_else(|| panic!("no {message:?} in {lines:#?}"))
+    };
+    let elected = find("message=elected");
+    assert!(elected.contains("term=1 ") && elected.contains("member=traced/"), "{elected}");
+    let lost = find("message=no longer leads");
+    assert!(lost.contains("term=1 ") && lost.contains("reason=Resigned"), "{lost}");
+}
