@@ -118,14 +118,11 @@ mod by_sqlx {
         Err(verdict(term, code, detail, error.to_string()))
     }
 
-    /// Whether a transaction is open at all: a fence outside one holds nothing.
-    async fn in_transaction(connection: &mut PgConnection) -> Result<(), FenceError> {
-        let open: Result<bool, _> = sqlx::query_scalar(
-            "SELECT pg_current_xact_id_if_assigned() IS NOT NULL OR \
-                                now() <> statement_timestamp()",
-        )
-        .fetch_one(connection)
-        .await;
+    /// Whether the fence that was just set still holds. Its lock gave the
+    /// transaction an id; outside of one, that transaction is over by now.
+    async fn still_holds(connection: &mut PgConnection) -> Result<(), FenceError> {
+        let asked = sqlx::query_scalar("SELECT pg_current_xact_id_if_assigned() IS NOT NULL");
+        let open: Result<bool, _> = asked.fetch_one(connection).await;
         match open {
             Ok(true) => Ok(()),
             Ok(false) => Err(FenceError::Store(
@@ -151,10 +148,17 @@ mod by_sqlx {
         }
     }
 
+    impl FenceIn<Postgres> for Fenced<'_, PgConnection> {
+        async fn fence_in(&mut self, ns: &Namespace, term: &Term) -> Result<(), FenceError> {
+            fence(self.transaction, &self.schema, ns, term).await?;
+            still_holds(self.transaction).await
+        }
+    }
+
     impl FenceIn<Postgres> for PgConnection {
         async fn fence_in(&mut self, ns: &Namespace, term: &Term) -> Result<(), FenceError> {
-            in_transaction(self).await?;
-            fence(self, SCHEMA, ns, term).await
+            fence(self, SCHEMA, ns, term).await?;
+            still_holds(self).await
         }
     }
 }

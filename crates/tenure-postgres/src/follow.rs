@@ -22,6 +22,8 @@ pub(crate) struct Follower {
     interest: Interest,
     events: broadcast::Receiver<Event>,
     position: Seq,
+    /// Where the journal stood at the beginning: what is older is no news.
+    begun: Seq,
     /// There may be entries after `position`.
     pending: bool,
     /// Hints not delivered yet; `None` for one who follows the entries.
@@ -40,7 +42,8 @@ impl Follower {
             }
         };
         let pending = hints.is_none();
-        Ok(Self { inner, ns: ns.clone(), interest, events, position, pending, hints })
+        let (ns, begun) = (ns.clone(), position);
+        Ok(Self { inner, ns, interest, events, position, begun, pending, hints })
     }
 
     /// Looks for entries, and takes them. Nothing moves before the answer is
@@ -54,6 +57,12 @@ impl Follower {
             let Some(hints) = &mut self.hints else {
                 return Ok(Some(Followed::Trimmed(self.position)));
             };
+            hints.push_back(Hint::Anything);
+            return Ok(None);
+        }
+        let behind = page.seq.get().saturating_sub(self.position.get());
+        if let Some(hints) = self.hints.as_mut().filter(|_| behind > BATCH.unsigned_abs()) {
+            self.position = page.seq;
             hints.push_back(Hint::Anything);
             return Ok(None);
         }
@@ -80,8 +89,10 @@ impl Follower {
             }
             (Event::News { ns, .. }, _) if *ns != *self.interest.name() => {}
             (Event::News { seq, hints: Some(told), .. }, Some(hints)) => {
-                hints.extend(told.iter().cloned());
-                self.position = self.position.max(Seq::new(seq));
+                // The number may be forged: it must not make us deaf (N1).
+                if seq > self.begun.get() || told.contains(&Hint::Anything) {
+                    hints.extend(told.iter().cloned());
+                }
             }
             (Event::News { seq, .. }, _) => self.pending |= seq != self.position.get(),
         }

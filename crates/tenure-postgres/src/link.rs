@@ -78,7 +78,10 @@ impl Link {
     }
 
     async fn connect(&self) -> Result<Session> {
-        let session = Session::connect(&self.options, &self.hub).await?;
+        // Only where it was listened for does a notification prove anything: a
+        // pooler may hand the listening session to the one that notifies.
+        let hub = (self.purpose == Purpose::Heartbeats).then_some(&self.hub);
+        let session = Session::connect(&self.options, hub).await?;
         if self.hub.is_native() {
             session.own(&self.options).await?;
         }

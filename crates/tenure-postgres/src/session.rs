@@ -32,8 +32,8 @@ impl Drop for Session {
 
 impl Session {
     /// Connects to the first host that is up and, unless the URL says
-    /// otherwise, takes writes. Notifications go to the hub.
-    pub(crate) async fn connect(options: &PostgresOptions, hub: &Arc<Hub>) -> Result<Self> {
+    /// otherwise, takes writes. Notifications go to the hub, if one is given.
+    pub(crate) async fn connect(options: &PostgresOptions, hub: Option<&Arc<Hub>>) -> Result<Self> {
         use tokio_postgres::config::SslMode as Driver;
         let mut config = options.config.clone();
         if config.get_connect_timeout().is_none() {
@@ -47,11 +47,11 @@ impl Session {
         let failed = |error| error::of_connect("connecting to PostgreSQL", &error);
         let (client, carrier) = if options.ssl == SslMode::Disable {
             let (client, connection) = config.connect(NoTls).await.map_err(failed)?;
-            (client, tokio::spawn(carry(connection, Arc::clone(hub))))
+            (client, tokio::spawn(carry(connection, hub.cloned())))
         } else {
             let tls = MakeTls::new(options)?;
             let (client, connection) = config.connect(tls).await.map_err(failed)?;
-            (client, tokio::spawn(carry(connection, Arc::clone(hub))))
+            (client, tokio::spawn(carry(connection, hub.cloned())))
         };
         Ok(Self { client, beat: OnceCell::new(), carrier })
     }
@@ -72,14 +72,16 @@ impl Session {
 }
 
 /// Carries messages until the connection ends, and passes notifications on.
-async fn carry<S, T>(mut connection: Connection<S, T>, hub: Arc<Hub>)
+async fn carry<S, T>(mut connection: Connection<S, T>, hub: Option<Arc<Hub>>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
 {
     loop {
         match poll_fn(|cx| connection.poll_message(cx)).await {
-            Some(Ok(AsyncMessage::Notification(note))) => hub.heard(&note),
+            Some(Ok(AsyncMessage::Notification(note))) => {
+                hub.iter().for_each(|hub| hub.heard(&note));
+            }
             Some(Ok(AsyncMessage::Notice(notice))) => {
                 tracing::debug!(code = notice.code().code(), "{}", notice.message());
             }
@@ -92,5 +94,5 @@ where
         }
     }
     drop(connection);
-    hub.parted();
+    hub.iter().for_each(|hub| hub.parted());
 }

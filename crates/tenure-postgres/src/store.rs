@@ -136,6 +136,15 @@ impl Inner {
         asked.await.map(drop)
     }
 
+    /// Takes back a LISTEN that is of no use. Behind a pooler it sits on a session
+    /// that others will be given; the one given to us now is most likely that.
+    pub(crate) async fn unlisten(&self) {
+        let text = format!("UNLISTEN {}", schema::quoted(&self.options.schema));
+        if let Ok(session) = self.beats.session().await {
+            drop(session.client.batch_execute(&text).await);
+        }
+    }
+
     /// Once it is known that the sessions are ours alone, sets them up so.
     pub(crate) async fn own_sessions(&self) {
         if !self.hub.is_native() {

@@ -194,6 +194,9 @@ pub(crate) async fn probe(inner: &Inner) {
     let native = inner.options.listen && notification_arrives(inner).await;
     let was = inner.hub.native.swap(native, Ordering::AcqRel);
     if !native {
+        if inner.options.listen {
+            inner.unlisten().await;
+        }
         tracing::info!(
             poll = ?inner.options.poll,
             "notifications do not arrive (a pooler in transaction mode?); looking instead"
@@ -228,8 +231,9 @@ pub(crate) async fn keep(inner: Weak<Inner>, hub: Arc<Hub>) {
         let (poll, most) = (store.options.poll, Duration::from_secs(2));
         if !store.beats.is_up() {
             probed = false;
+            wait = if wait == Duration::MAX { Duration::ZERO } else { wait };
             if let Err(error) = store.beats.session().await {
-                wait = (wait * 2).clamp(Duration::from_millis(50), most);
+                wait = wait.saturating_mul(2).clamp(Duration::from_millis(50), most);
                 tracing::debug!(%error, ?wait, "the listening connection is down");
             }
         }

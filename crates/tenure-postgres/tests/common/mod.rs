@@ -1,6 +1,9 @@
 //! What the tests of this crate share.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+pub mod server;
+pub mod words;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -35,7 +38,8 @@ impl Place {
     }
 
     pub fn options(&self) -> PostgresOptions {
-        PostgresOptions::from_url(&url()).unwrap().schema(&self.schema)
+        let url = format!("{}?application_name={}", url(), self.schema);
+        PostgresOptions::from_url(&url).unwrap().schema(&self.schema)
     }
 
     pub async fn open(&self) -> PostgresStore {
@@ -46,9 +50,38 @@ impl Place {
         PostgresStore::open(options).await.expect("the store opens")
     }
 
+    /// Ends every session of this place's stores.
+    pub async fn terminate(&self) {
+        let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                    WHERE application_name = $1";
+        let ended = admin().await.execute(kill, &[&self.schema]).await.unwrap();
+        assert!(ended > 0, "there were sessions to end");
+    }
+
     pub async fn sql(&self, text: &str) {
         admin().await.batch_execute(&text.replace("{s}", &self.schema)).await.unwrap();
     }
+}
+
+/// Waits until `done` says so, for as long as anything could take.
+pub async fn until<F: Future<Output = bool>>(what: &str, mut done: impl FnMut() -> F) {
+    for _ in 0..2_000 {
+        if done().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("it never came to this: {what}");
+}
+
+/// Waits until some session of the server waits for a lock with such a query.
+pub async fn waits_for_a_lock(client: &Client, query: &str) {
+    let asked = "SELECT count(*) FROM pg_stat_activity \
+                 WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'";
+    until("a session waits for a lock", || async {
+        client.query_one(asked, &[&query]).await.unwrap().get::<_, i64>(0) > 0
+    })
+    .await;
 }
 
 /// The server as any other program sees it.

@@ -1,0 +1,163 @@
+//! A server of a test's own, to be stopped, killed and started again.
+
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A private PostgreSQL on a free port; gone when this is.
+pub struct Server {
+    dir: tempfile::TempDir,
+    pub port: u16,
+    child: Option<Child>,
+}
+
+/// PostgreSQL and its kin refuse root: then it is the package's own user.
+fn user() -> Option<(u32, u32)> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let users = std::fs::read_to_string("/etc/passwd").unwrap();
+    let line = users.lines().find(|line| line.starts_with("postgres:"));
+    let mut fields = line.expect("a user `postgres`").split(':').skip(2);
+    let mut number = || fields.next().unwrap().parse().unwrap();
+    Some((number(), number()))
+}
+
+fn bin(program: &str) -> PathBuf {
+    let named = std::env::var_os("TENURE_POSTGRES_BIN").map(PathBuf::from);
+    let debian = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut folders: Vec<_> = debian.map(|entry| entry.path().join("bin")).collect();
+    folders.sort();
+    folders.reverse();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = named.into_iter().chain(folders).chain(std::env::split_paths(&path));
+    let mut found = all.map(|folder| folder.join(program)).filter(|path| path.is_file());
+    found.next().unwrap_or_else(|| panic!("{program} is not installed"))
+}
+
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A command as the user that servers run as, in a folder that is theirs.
+pub fn command(program: &Path, dir: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(dir).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if let Some((uid, gid)) = user() {
+        std::os::unix::fs::chown(dir, Some(uid), Some(gid)).unwrap();
+        command.uid(uid).gid(gid);
+    }
+    command
+}
+
+impl Server {
+    /// Makes a cluster and starts it.
+    pub fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let made = command(&bin("initdb"), dir.path())
+            .args(["-D", "data", "-A", "trust", "-U", "postgres", "-E", "UTF8"])
+            .args(["--no-locale", "--no-sync"])
+            .status();
+        assert!(made.unwrap().success(), "initdb");
+        let mut server = Self { dir, port: free_port(), child: None };
+        server.up();
+        server
+    }
+
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Passwords are asked of this role, once the configuration is loaded again.
+    pub fn ask_for_passwords_of(&self, role: &str) {
+        let path = self.dir.path().join("data/pg_hba.conf");
+        let rest = std::fs::read_to_string(&path).unwrap();
+        let line = format!("host all {role} 127.0.0.1/32 scram-sha-256\n");
+        std::fs::write(path, line + &rest).unwrap();
+    }
+
+    /// Starts it where it was, and waits until it takes connections.
+    pub fn up(&mut self) {
+        let mut line = command(&bin("postgres"), self.dir.path());
+        line.args(["-D", "data", "-p", &self.port.to_string()]);
+        for setting in [
+            "listen_addresses=127.0.0.1",
+            "unix_socket_directories=",
+            "max_connections=20",
+            "superuser_reserved_connections=3",
+        ] {
+            line.args(["-c", setting]);
+        }
+        self.child = Some(line.spawn().unwrap());
+        for _ in 0..3_000 {
+            let ready = command(&bin("pg_isready"), self.dir.path())
+                .args(["-q", "-h", "127.0.0.1", "-U", "postgres"])
+                .args(["-p", &self.port.to_string()])
+                .status();
+            if ready.unwrap().success() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the server did not start");
+    }
+
+    /// Kills the server as a power cut would: its children notice and go too.
+    pub fn kill(&mut self) {
+        let mut child = self.child.take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.child.is_some() {
+            self.kill();
+        }
+    }
+}
+
+/// A pooler in transaction mode, in front of the server at `url`.
+pub struct Pooler {
+    _dir: tempfile::TempDir,
+    child: Child,
+    pub url: String,
+}
+
+impl Pooler {
+    pub fn start(url: &str) -> Self {
+        let config: tokio_postgres::Config = url.parse().unwrap();
+        let to = config.get_ports()[0];
+        let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+        let ini = format!(
+            "[databases]\npostgres = host=127.0.0.1 port={to} user=postgres\n\
+             [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
+             auth_type = any\npool_mode = transaction\ndefault_pool_size = 8\n\
+             max_client_conn = 200\n"
+        );
+        std::fs::write(dir.path().join("pgbouncer.ini"), ini).unwrap();
+        let program = [Path::new("/usr/sbin/pgbouncer"), Path::new("/usr/bin/pgbouncer")];
+        let program = program.into_iter().find(|path| path.is_file()).expect("pgbouncer");
+        let mut line = command(program, dir.path());
+        let child = line.arg("pgbouncer.ini").spawn().unwrap();
+        let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
+        let pooler = Self { _dir: dir, child, url };
+        for _ in 0..3_000 {
+            if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return pooler;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("pgbouncer did not start");
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

@@ -1,0 +1,230 @@
+//! The fence, in transactions of the caller's own.
+
+mod common;
+
+use std::time::Duration;
+
+use common::words::*;
+use common::{Place, admin, waits_for_a_lock};
+use tenure_core::{Amend, Beat, Term};
+use tenure_postgres::{PostgresStore, in_schema};
+use tenure_store::{BootClock, Clock, ErrorKind, FenceError, FenceIn, Store};
+use tokio_postgres::{Client, IsolationLevel};
+
+const LEVELS: [IsolationLevel; 3] =
+    [IsolationLevel::ReadCommitted, IsolationLevel::RepeatableRead, IsolationLevel::Serializable];
+
+async fn place() -> (Place, PostgresStore, Client) {
+    let place = Place::new();
+    let store = place.open().await;
+    (place, store, admin().await)
+}
+
+async fn fence(tx: &mut tokio_postgres::Transaction<'_>, p: &Place, term: &Term) -> Fenced {
+    match in_schema(tx, &p.schema).fence_in(&ns(), term).await {
+        Ok(()) => Fenced::Holds,
+        Err(FenceError::Superseded { newest, .. }) => Fenced::Over(newest.get()),
+        Err(FenceError::Store(error)) if error.kind() == ErrorKind::Busy => Fenced::Again,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Fenced {
+    Holds,
+    Over(u64),
+    Again,
+}
+
+/// C40: the present term passes, a deposed one does not, at every isolation
+/// level; nor does one that was given back.
+#[tokio::test]
+async fn the_newest_term_passes_and_an_older_one_does_not() {
+    let (place, store, mut client) = place().await;
+    let older = leader(&store, "a", 1, "e").await;
+    for level in LEVELS {
+        let mut tx = client.build_transaction().isolation_level(level).start().await.unwrap();
+        assert_eq!(fence(&mut tx, &place, &older).await, Fenced::Holds, "{level:?}");
+        tx.commit().await.unwrap();
+    }
+    store.release(&ns(), &release(&older)).await.unwrap();
+    let mut tx = client.transaction().await.unwrap();
+    assert_eq!(fence(&mut tx, &place, &older).await, Fenced::Over(older.number.get()));
+    tx.rollback().await.unwrap();
+    let newer = leader(&store, "b", 2, "e").await;
+    for level in LEVELS {
+        let mut tx = client.build_transaction().isolation_level(level).start().await.unwrap();
+        let fenced = fence(&mut tx, &place, &older).await;
+        assert_eq!(fenced, Fenced::Over(newer.number.get()), "{level:?}");
+        tx.rollback().await.unwrap();
+    }
+}
+
+/// C40: a snapshot from before the newer term does not help: the stricter levels
+/// say so by a serialization failure, READ COMMITTED looks at the present.
+#[tokio::test]
+async fn an_old_snapshot_does_not_get_past_the_fence() {
+    for level in LEVELS {
+        let (place, store, mut client) = place().await;
+        let older = leader(&store, "a", 1, "e").await;
+        let mut tx = client.build_transaction().isolation_level(level).start().await.unwrap();
+        tx.batch_execute("SELECT 1 FROM pg_class LIMIT 1").await.unwrap();
+        store.release(&ns(), &release(&older)).await.unwrap();
+        leader(&store, "b", 2, "e").await;
+        let fenced = fence(&mut tx, &place, &older).await;
+        match level {
+            IsolationLevel::ReadCommitted => assert_eq!(fenced, Fenced::Over(2)),
+            _ => assert_eq!(fenced, Fenced::Again, "{level:?}"),
+        }
+        tx.rollback().await.unwrap();
+    }
+}
+
+/// C40: a win that is about to be committed is waited for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fence_waits_for_a_win_in_progress_and_then_fails() {
+    let (place, store, mut client) = place().await;
+    let older = leader(&store, "a", 1, "e").await;
+    store.release(&ns(), &release(&older)).await.unwrap();
+    joined(&store, "b", 2).await;
+    place
+        .sql("UPDATE {s}.elections SET holder = 'a', life = won_by") // as if not given back
+        .await;
+    let mut other = admin().await;
+    let winning = other.transaction().await.unwrap();
+    let win = "UPDATE {s}.elections SET number = number + 1".replace("{s}", &place.schema);
+    winning.batch_execute(&win).await.unwrap();
+    let checking = tokio::spawn(async move {
+        let mut tx = client.transaction().await.unwrap();
+        fence(&mut tx, &place, &older).await
+    });
+    waits_for_a_lock(&admin().await, "fence").await;
+    winning.commit().await.unwrap();
+    assert_eq!(checking.await.unwrap(), Fenced::Over(2));
+}
+
+/// C42: a leader stuck in a fenced transaction delays its successor, for a
+/// bounded time at each bid, and nobody and nothing else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stuck_fenced_transaction_delays_the_successor_alone() {
+    let place = Place::new();
+    let wait = Duration::from_millis(100);
+    let store = place.open_with(place.options().fence_wait(wait)).await;
+    let a = joined_for(&store, "a", 1, TTL).await;
+    let term = won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
+    let mut client = admin().await;
+    let mut stuck = client.transaction().await.unwrap();
+    assert_eq!(fence(&mut stuck, &place, &term).await, Fenced::Holds);
+
+    // Everything else goes on: heartbeats, other elections, requests, the end.
+    let b = joined(&store, "b", 2).await;
+    let alive = store.heartbeat(&ns(), &beat(&a, TTL)).await.unwrap();
+    assert!(matches!(alive, Beat::Alive { .. }), "{alive:?}");
+    won(store.claim(&ns(), &claim(&b, "other", 1)).await.unwrap());
+    let ask = Amend::StepDown {
+        election: election("e"),
+        number: None,
+        to: None,
+        reason: Default::default(),
+        by: Default::default(),
+    };
+    let asked = store.amend(&ns(), &ask).await.unwrap();
+    assert!(matches!(asked, tenure_core::Amended::Done { .. }), "{asked:?}");
+    store.release(&ns(), &release(&term)).await.unwrap();
+
+    let from = BootClock.now();
+    let view = held(store.claim(&ns(), &claim(&b, "e", 2)).await.unwrap());
+    assert!(view.holder.is_none() && view.number == term.number, "{view:?}");
+    let took = BootClock.now().since(from);
+    assert!(took >= wait && took < Duration::from_secs(2), "bounded: {took:?}");
+    // Nothing new is fenced under the term that is over.
+    let mut second = admin().await;
+    let mut late = second.transaction().await.unwrap();
+    assert_eq!(fence(&mut late, &place, &term).await, Fenced::Over(1));
+
+    stuck.commit().await.unwrap();
+    let next = won(store.claim(&ns(), &claim(&b, "e", 3)).await.unwrap());
+    assert!(next.number > term.number);
+}
+
+/// C42: a fence that is let go within the wait costs the successor nothing more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_short_fence_is_waited_out() {
+    let place = Place::new();
+    let options = place.options().request_timeout(Duration::from_secs(10));
+    let store = place.open_with(options.fence_wait(Duration::from_secs(9))).await;
+    let term = leader(&store, "a", 1, "e").await;
+    let b = joined(&store, "b", 2).await;
+    let mut client = admin().await;
+    let mut tx = client.transaction().await.unwrap();
+    assert_eq!(fence(&mut tx, &place, &term).await, Fenced::Holds);
+    store.release(&ns(), &release(&term)).await.unwrap();
+    let claiming = {
+        let (store, b) = (store.clone(), b.clone());
+        tokio::spawn(async move { store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap() })
+    };
+    // It has begun, and stands, but does not lead while the fence holds.
+    let candidates = format!("SELECT count(*) FROM {}.candidates", place.schema);
+    let looker = admin().await;
+    common::until("the other stands", || async {
+        looker.query_one(&candidates, &[]).await.unwrap().get::<_, i64>(0) == 1
+    })
+    .await;
+    assert!(view(&store, "e").await.holder.is_none());
+    tx.commit().await.unwrap();
+    assert_eq!(won(claiming.await.unwrap()).number.get(), term.number.get() + 1);
+}
+
+/// C41: a step-down asked inside a transaction is delivered when that commits,
+/// and never if it does not.
+#[tokio::test]
+async fn a_step_down_in_a_transaction_is_delivered_at_commit() {
+    let (place, store, mut client) = place().await;
+    let term = leader(&store, "a", 1, "e").await;
+    let ask =
+        "SELECT {s}.ask_step_down('default', 'e', p_by => 'me')".replace("{s}", &place.schema);
+    let tx = client.transaction().await.unwrap();
+    tx.batch_execute(&ask).await.unwrap();
+    tx.rollback().await.unwrap();
+    assert_eq!(view(&store, "e").await.step_down, None);
+    let tx = client.transaction().await.unwrap();
+    tx.batch_execute(&ask).await.unwrap();
+    assert_eq!(view(&store, "e").await.step_down, None);
+    tx.commit().await.unwrap();
+    let asked = view(&store, "e").await.step_down.expect("it was asked");
+    assert_eq!((asked.number, asked.by.as_str()), (term.number, "me"));
+    let alive = store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+    assert!(matches!(alive, Beat::Alive { attention: 1, .. }), "{alive:?}");
+}
+
+/// The same fence in transactions of sqlx.
+#[cfg(feature = "sqlx")]
+#[tokio::test]
+async fn sqlx_transactions_are_fenced_too() {
+    use sqlx::{Connection, PgConnection};
+    let (place, store, _) = place().await;
+    let older = leader(&store, "a", 1, "e").await;
+    let mut connection = PgConnection::connect(&common::url()).await.unwrap();
+    let mut tx = connection.begin().await.unwrap();
+    in_schema(&mut tx, &place.schema).fence_in(&ns(), &older).await.unwrap();
+    tx.commit().await.unwrap();
+    store.release(&ns(), &release(&older)).await.unwrap();
+    let newer = leader(&store, "b", 2, "e").await;
+    let mut tx = connection.begin().await.unwrap();
+    let over = in_schema(&mut tx, &place.schema).fence_in(&ns(), &older).await.unwrap_err();
+    let FenceError::Superseded { newest, .. } = over else { panic!("{over}") };
+    assert_eq!(newest, newer.number);
+    tx.rollback().await.unwrap();
+    // In the default schema there may be nothing at all: then nothing is proven.
+    let mut bare = connection.begin().await.unwrap();
+    let unproven = in_schema(&mut bare, "no such schema").fence_in(&ns(), &newer).await;
+    let Err(FenceError::Store(error)) = unproven else { panic!("{unproven:?}") };
+    assert_eq!(error.kind(), ErrorKind::Foreign);
+    bare.rollback().await.unwrap();
+    // A fence without a transaction would hold nothing.
+    let loose = in_schema(&mut connection, &place.schema).fence_in(&ns(), &newer).await;
+    let Err(FenceError::Store(error)) = loose else { panic!("{loose:?}") };
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    sqlx::query("BEGIN").execute(&mut connection).await.unwrap();
+    in_schema(&mut connection, &place.schema).fence_in(&ns(), &newer).await.unwrap();
+}

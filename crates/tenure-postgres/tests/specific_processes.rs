@@ -1,0 +1,144 @@
+//! Real processes: sixteen of them, killed with -9 in a loop, and a counter that
+//! must lose nothing when it is fenced.
+
+mod common;
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use common::words::*;
+use common::{Place, admin, connect, until};
+use tenure_core::{Beat, Claimed, Claims, Incarnation, MemberId, MemberRef};
+use tenure_postgres::{PostgresOptions, PostgresStore, in_schema};
+use tenure_store::{FenceIn, Store};
+
+const PLACE: &str = "TENURE_TEST_PLACE";
+const PROCESSES: usize = 16;
+const KILLS: usize = 40;
+const LIFE: Duration = Duration::from_millis(500);
+
+/// A candidate: stands, and while it leads counts up in fenced transactions that
+/// read first and write later, so that an unfenced second leader would lose one.
+async fn stand_and_count(schema: &str) {
+    let options = PostgresOptions::from_url(&common::url()).unwrap().schema(schema);
+    let store = PostgresStore::open(options).await.unwrap();
+    let mut db = connect(&common::url()).await;
+    let id = format!("p{}", std::process::id());
+    for life in 1.. {
+        let bits = (u128::from(std::process::id()) << 64) | life;
+        let me = MemberRef::new(MemberId::new(&id).unwrap(), Incarnation::from_u128(bits));
+        store.join(&ns(), &join(&me, LIFE)).await.unwrap();
+        let mut nonce = 0;
+        loop {
+            nonce += 1;
+            let mut bid = claim(&me, "e", nonce);
+            bid.ttl = LIFE;
+            match store.claim(&ns(), &bid).await.unwrap() {
+                Claims::Ended { .. } => break,
+                Claims::Answered(answers) => {
+                    if let Claimed::Won(term) = &answers[0] {
+                        while count(&mut db, schema, term).await {
+                            let beat = store.heartbeat(&ns(), &beat(&me, LIFE)).await.unwrap();
+                            if matches!(beat, Beat::Ended { .. }) {
+                                break;
+                            }
+                        }
+                    }
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// One fenced step; false if the fence refused it.
+async fn count(db: &mut tokio_postgres::Client, schema: &str, term: &tenure_core::Term) -> bool {
+    let mut tx = db.transaction().await.unwrap();
+    if in_schema(&mut tx, schema).fence_in(&ns(), term).await.is_err() {
+        tx.rollback().await.unwrap();
+        return false;
+    }
+    let read = format!("SELECT value FROM {schema}.counter");
+    let value: i64 = tx.query_one(&read, &[]).await.unwrap().get(0);
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    let number = i64::try_from(term.number.get()).unwrap();
+    // Written from what was read, with a line for each step beside it.
+    let step = format!(
+        "UPDATE {schema}.counter SET value = {next}; \
+         INSERT INTO {schema}.steps (value, term) VALUES ({next}, {number})",
+        next = value + 1
+    );
+    tx.batch_execute(&step).await.unwrap();
+    // A lost answer to the commit is a step that may or may not have been made.
+    tx.commit().await.is_ok()
+}
+
+struct Candidate(Child);
+
+impl Candidate {
+    fn start(schema: &str) -> Self {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["a_fenced_counter_loses_nothing_while_leaders_are_killed", "--exact"])
+            .env(PLACE, schema)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        Self(child.unwrap())
+    }
+}
+
+impl Drop for Candidate {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// C3, H4, H18: sixteen processes, leaders killed with -9 again and again. Every
+/// step of the counter is there once, and terms never go back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fenced_counter_loses_nothing_while_leaders_are_killed() {
+    if let Ok(schema) = std::env::var(PLACE) {
+        return stand_and_count(&schema).await;
+    }
+    let place = Place::new();
+    let store = place.open().await;
+    place
+        .sql(
+            "CREATE TABLE {s}.counter (value bigint NOT NULL); \
+             INSERT INTO {s}.counter VALUES (0); \
+             CREATE TABLE {s}.steps (at bigserial, value bigint NOT NULL, term bigint NOT NULL)",
+        )
+        .await;
+    let mut candidates: Vec<_> = (0..PROCESSES).map(|_| Candidate::start(&place.schema)).collect();
+    let client = admin().await;
+    let steps = format!("SELECT count(*) FROM {}.steps WHERE term > $1", place.schema);
+    let mut last = 0_i64;
+    for _ in 0..KILLS {
+        // Somebody leads a newer term, and has written under it.
+        until("a new leader counts", || async {
+            client.query_one(&steps, &[&last]).await.unwrap().get::<_, i64>(0) > 0
+        })
+        .await;
+        let seen = view(&store, "e").await;
+        last = i64::try_from(seen.number.get()).unwrap();
+        let Some(holder) = seen.holder else { continue };
+        let pid: u32 = holder.member.id.as_str()[1..].parse().unwrap();
+        if let Some(killed) = candidates.iter_mut().find(|c| c.0.id() == pid) {
+            *killed = Candidate::start(&place.schema);
+        }
+    }
+    drop(candidates);
+    let sum = format!(
+        "SELECT (SELECT value FROM {s}.counter), count(*), count(DISTINCT value), \
+                coalesce(bool_and(ordered), true) \
+         FROM (SELECT value, term >= lag(term, 1, 0::bigint) OVER (ORDER BY value) AS ordered \
+               FROM {s}.steps) t",
+        s = place.schema
+    );
+    let row = client.query_one(&sum, &[]).await.unwrap();
+    let (value, lines, distinct): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
+    assert!(value as usize >= KILLS / 2, "it was put to the test: {value}");
+    assert_eq!((value, distinct), (lines, lines), "no step is lost and none is made twice");
+    assert!(row.get::<_, bool>(3), "a newer term is never followed by an older one");
+}

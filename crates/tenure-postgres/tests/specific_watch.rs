@@ -1,0 +1,140 @@
+//! Hearing of changes: notifications, what a heartbeat costs, and a pooler.
+
+mod common;
+
+use std::time::Duration;
+
+use common::server::Pooler;
+use common::words::*;
+use common::{Place, admin, until};
+use tenure_core::{Beat, Happening, Hint, Seq};
+use tenure_postgres::{PostgresOptions, PostgresStore};
+use tenure_store::{Followed, Following, From, Store, Watch};
+
+async fn hint(following: &mut Box<dyn Following>) -> Hint {
+    let next = tokio::time::timeout(Duration::from_secs(20), following.next()).await;
+    match next.expect("something is heard").unwrap() {
+        Followed::Hint(hint) => hint,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A release says what became vacant, and for whom it is kept, without a look.
+#[tokio::test]
+async fn a_notification_carries_the_hint() {
+    let place = Place::new();
+    let (store, other) = (place.open().await, place.open().await);
+    let term = leader(&store, "a", 1, "e").await;
+    let mut hints = other.follow(&ns(), From::Hints).await.unwrap();
+    assert_eq!(hint(&mut hints).await, Hint::Anything);
+    store.release(&ns(), &release(&term)).await.unwrap();
+    let vacant = Hint::Vacant { election: election("e"), heir: None };
+    assert_eq!(hint(&mut hints).await, vacant);
+    store.leave(&ns(), &term.member).await.unwrap();
+    assert_eq!(hint(&mut hints).await, Hint::Gone(term.member.incarnation));
+}
+
+/// H12, H13: a listening session that is ended is made again, and that is a hint.
+#[tokio::test]
+async fn a_reconnect_is_a_hint_and_nothing_is_missed() {
+    let place = Place::new();
+    let (store, other) = (place.open().await, place.open().await);
+    let term = leader(&store, "a", 1, "e").await;
+    let mut hints = other.follow(&ns(), From::Hints).await.unwrap();
+    let mut entries = other.follow(&ns(), From::After(Seq::new(3))).await.unwrap();
+    assert_eq!(hint(&mut hints).await, Hint::Anything);
+    place.terminate().await;
+    until("it works again", || async { store.release(&ns(), &release(&term)).await.is_ok() }).await;
+    assert_eq!(hint(&mut hints).await, Hint::Anything);
+    loop {
+        // An error on the way is told, and the next call goes on.
+        let Ok(Followed::Entries(told)) = entries.next().await else { continue };
+        if told.iter().any(|e| matches!(e.what, Happening::Released { .. })) {
+            break;
+        }
+    }
+}
+
+/// N1: forged, damaged and storming notifications change nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn forged_notifications_only_cause_a_look() {
+    let place = Place::new();
+    let store = place.open().await;
+    let term = leader(&store, "a", 1, "e").await;
+    let mut entries = store.follow(&ns(), From::After(Seq::new(3))).await.unwrap();
+    let storm = format!(
+        "SELECT pg_notify('{}', format(E'default\\n%s\\nv\\te', g)) FROM generate_series(1, 10000) g",
+        place.schema
+    );
+    admin().await.batch_execute(&storm).await.unwrap();
+    for payload in ["", "default", "default\\n9999999999\\nz", "\\n\\n"] {
+        place.sql(&format!("SELECT pg_notify('{{s}}', E'{payload}')")).await;
+    }
+    let alive = store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+    assert!(matches!(alive, Beat::Alive { holds: Some(1), .. }), "{alive:?}");
+    store.release(&ns(), &release(&term)).await.unwrap();
+    let told = tokio::time::timeout(Duration::from_secs(20), entries.next()).await;
+    let Ok(Ok(Followed::Entries(told))) = told else { panic!("{told:?}") };
+    assert!(matches!(told[0].what, Happening::Released { .. }), "{told:?}");
+    assert_eq!(told[0].seq, Seq::new(4));
+}
+
+/// C12: a heartbeat is one row's update that stays in its page, writes no
+/// journal, tells nobody, and is the same whatever the member holds.
+#[tokio::test]
+async fn a_heartbeat_updates_one_row_in_its_page() {
+    let place = Place::new();
+    let store = place.open().await;
+    let term = leader(&store, "a", 1, "e").await;
+    let client = admin().await;
+    let stats = format!(
+        "SELECT n_tup_upd, n_tup_hot_upd, n_tup_ins FROM pg_stat_user_tables \
+         WHERE schemaname = '{}' AND relname = 'members'",
+        place.schema
+    );
+    for _ in 0..300 {
+        let alive = store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+        assert!(matches!(alive, Beat::Alive { seq, .. } if seq == Seq::new(3)), "{alive:?}");
+    }
+    // The server's own counting lags behind by up to a second.
+    let counted = async || {
+        let row = client.query_one(&stats, &[]).await.unwrap();
+        (row.get::<_, i64>(0), row.get::<_, i64>(1))
+    };
+    until("the server has counted", || async { counted().await.0 >= 300 }).await;
+    let (updates, hot) = counted().await;
+    assert!(hot * 100 >= updates * 99, "{hot} of {updates} stayed in their page");
+}
+
+/// Behind a pooler in transaction mode notifications do not arrive: the store
+/// notices, says so, looks instead, and everything else works.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pooler_is_noticed_and_looked_through() {
+    let place = Place::new();
+    drop(place.open().await);
+    let pooler = tokio::task::spawn_blocking(|| Pooler::start(&common::url())).await.unwrap();
+    let poll = Duration::from_millis(100);
+    let options = PostgresOptions::from_url(&pooler.url).unwrap().schema(&place.schema).poll(poll);
+    let store = PostgresStore::open(options.clone()).await.unwrap();
+    let other = PostgresStore::open(options).await.unwrap();
+    assert_eq!(store.capabilities().watch, Watch::Polled(poll));
+    let mut hints = other.follow(&ns(), From::Hints).await.unwrap();
+    let mut entries = other.follow(&ns(), From::After(Seq::START)).await.unwrap();
+    assert_eq!(hint(&mut hints).await, Hint::Anything);
+    let term = leader(&store, "a", 1, "e").await;
+    for _ in 0..50 {
+        let alive = store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+        assert!(matches!(alive, Beat::Alive { .. }), "{alive:?}");
+    }
+    assert_eq!(hint(&mut hints).await, Hint::Election(election("e")));
+    store.release(&ns(), &release(&term)).await.unwrap();
+    while !matches!(hint(&mut hints).await, Hint::Vacant { .. }) {}
+    let mut place = Seq::START;
+    while place < Seq::new(4) {
+        let Followed::Entries(told) = entries.next().await.unwrap() else { continue };
+        for entry in told {
+            assert_eq!(entry.seq, place.next());
+            place = entry.seq;
+        }
+    }
+}
