@@ -7,7 +7,7 @@ mod common;
 use std::time::Duration;
 
 use common::*;
-use tenure_core::{Hint, Incarnation, Namespace, Seq};
+use tenure_core::{Happening, Hint, Incarnation, Namespace, Seq};
 use tenure_sqlite::SqliteOptions;
 use tenure_store::{Followed, From, Store, Watch};
 use tokio::time::timeout;
@@ -26,10 +26,16 @@ async fn a_change_by_another_handle_is_heard_without_polling() {
     assert_eq!(listener.capabilities().watch, Watch::Native);
     let mut following = listener.follow(&ns(), From::After(Seq::START)).await.unwrap();
     for life in 1..=20 {
-        joined(&speaker, &member(&format!("m{life}"), life)).await;
+        let newcomer = member(&format!("m{life}"), life);
+        joined(&speaker, &newcomer).await;
         let heard = timeout(SOON, following.next()).await.expect("in time").unwrap();
         let Followed::Entries(entries) = heard else { panic!("{heard:?}") };
-        assert_eq!(entries.len(), 1);
+        // On a slow machine an earlier one may have expired and been ended.
+        let last = entries.last().map(|entry| &entry.what);
+        assert!(
+            matches!(last, Some(Happening::Joined { member, .. }) if *member == newcomer),
+            "{last:?}"
+        );
     }
 }
 
