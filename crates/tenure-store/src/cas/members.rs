@@ -1,7 +1,7 @@
 //! Members: who lives, who stands for what, who comes next.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tenure_core::{
@@ -152,7 +152,7 @@ impl Handle {
             return Ok(());
         }
         let keys = self.register.list(&prefix).await?;
-        let keys: HashSet<String> =
+        let keys: BTreeSet<String> =
             keys.into_iter().filter(|key| self.keys.is_member(ns, key)).collect();
         let loads = keys.iter().map(|key| self.load::<MemberRecord>(key)).collect();
         for loaded in self.all(loads).await {

@@ -1,6 +1,6 @@
 //! What this handle has seen, and when: all that the observer's rule goes by.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use tenure_core::{ElectionName, Incarnation, Mono, TermNumber};
@@ -76,19 +76,19 @@ pub(super) struct Memory {
     pub(super) members: Table<MemberRecord>,
     /// When the write that last renewed a record for a life of this handle's
     /// own was begun.
-    written: HashMap<String, HashMap<Incarnation, Mono>>,
+    written: BTreeMap<String, BTreeMap<Incarnation, Mono>>,
     /// The newest number seen of each election.
-    numbers: HashMap<String, TermNumber>,
+    numbers: BTreeMap<String, TermNumber>,
     /// When the members below a prefix were last listed.
-    listed: HashMap<String, Mono>,
+    listed: BTreeMap<String, Mono>,
     /// Lives of this handle's own that are over, by their members' keys.
     over: VecDeque<(String, Incarnation)>,
     /// Since when the candidacies of a member are known.
-    stood: HashMap<String, Stood>,
+    stood: BTreeMap<String, Stood>,
 }
 
 /// Since when this life is known to stand for each election.
-type Stood = (Incarnation, HashMap<ElectionName, Mono>);
+type Stood = (Incarnation, BTreeMap<ElectionName, Mono>);
 
 impl Memory {
     pub(super) fn wrote(&mut self, key: &str, life: Incarnation, started: Mono) {
@@ -155,7 +155,7 @@ impl Memory {
     }
 
     /// Notes a listing of the members below `prefix`: those not in it are gone.
-    pub(super) fn note_listing(&mut self, prefix: &str, keys: &HashSet<String>, now: Mono) {
+    pub(super) fn note_listing(&mut self, prefix: &str, keys: &BTreeSet<String>, now: Mono) {
         for (key, _) in self.members.below(prefix) {
             if !keys.contains(&key) {
                 self.forget_member(&key);
@@ -175,7 +175,7 @@ impl Memory {
             .stood
             .remove(key)
             .filter(|(life, _)| *life == record.incarnation)
-            .unwrap_or((record.incarnation, HashMap::new()));
+            .unwrap_or((record.incarnation, BTreeMap::new()));
         let names = record.candidacies.iter().map(|c| &c.election);
         let stood =
             names.map(|name| (name.clone(), known.get(name).copied().unwrap_or(now))).collect();
