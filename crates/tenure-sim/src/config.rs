@@ -152,8 +152,6 @@ impl fmt::Debug for Features {
 pub enum StoreKind {
     /// One that judges expiry by its own clock.
     Judging,
-    /// One that judges, and loses the newest writes when it fails over.
-    Replicated,
     /// The real `CasStore` over a register that is reached by messages.
     Cas,
 }

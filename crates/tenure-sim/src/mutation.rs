@@ -51,7 +51,6 @@ impl Mutation {
         Mutation::Machine(Machine::NoCooldown),
         Mutation::Machine(Machine::BidAtOnce),
         Mutation::Machine(Machine::NoBackOff),
-        Mutation::Machine(Machine::KeepOrphans),
         Mutation::Machine(Machine::OldLooks),
         Mutation::Machine(Machine::TrustHints),
         Mutation::Machine(Machine::EndedGoesOn),

@@ -25,13 +25,11 @@ pub enum Scenario {
     Beyond,
     /// Like the swarm, on a compare-and-swap store.
     Cas,
-    /// Like the swarm, on a store that loses acknowledged writes at failover.
-    Replicated,
 }
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Scenario; 9] = [
+    pub const ALL: [Scenario; 8] = [
         Scenario::Swarm,
         Scenario::Calm,
         Scenario::Clocks,
@@ -40,7 +38,6 @@ impl Scenario {
         Scenario::Operators,
         Scenario::Beyond,
         Scenario::Cas,
-        Scenario::Replicated,
     ];
 
     /// The kind of world that a seed has if none is asked for: mostly the swarm,
@@ -70,7 +67,6 @@ impl Scenario {
             Scenario::Operators => "operators",
             Scenario::Beyond => "beyond",
             Scenario::Cas => "cas",
-            Scenario::Replicated => "replicated",
         }
     }
 
@@ -78,7 +74,7 @@ impl Scenario {
     fn limits(self) -> Option<&'static [Feature]> {
         use Feature::*;
         match self {
-            Scenario::Swarm | Scenario::Beyond | Scenario::Cas | Scenario::Replicated => None,
+            Scenario::Swarm | Scenario::Beyond | Scenario::Cas => None,
             Scenario::Calm => Some(&[Priorities, MixedTimings, SmallBatches]),
             Scenario::Clocks => Some(&[Drift, Stops, Suspends, Stragglers, MixedTimings, NoWatch]),
             Scenario::Network => {
@@ -119,7 +115,6 @@ impl Scenario {
                 config.features = config.features.with(Feature::DriftBeyond, true);
             }
             Scenario::Cas => config.store = StoreKind::Cas,
-            Scenario::Replicated => config.store = StoreKind::Replicated,
             _ => {}
         }
         config

@@ -22,6 +22,9 @@ pub(crate) fn settling_time(longest_ttl: Nanos) -> Nanos {
 pub(super) struct SomebodyLeads {
     settings: Vec<Settings>,
     watched: bool,
+    /// Whether expiry is judged by observers, who see nothing between their bids:
+    /// polling between them is not simulated.
+    observed: bool,
     unanswered: BTreeMap<(Who, ElectionName), Nanos>,
     due: BTreeMap<ElectionName, Nanos>,
     healed: Option<Nanos>,
@@ -34,6 +37,7 @@ impl SomebodyLeads {
         Self {
             settings: setup.settings.clone(),
             watched,
+            observed: setup.config.store == StoreKind::Cas,
             unanswered: BTreeMap::new(),
             due: BTreeMap::new(),
             healed: None,
@@ -52,7 +56,9 @@ impl SomebodyLeads {
         // One ttl and a little: a tenth of it, and what slow clocks add.
         let ttl = settings.ttl();
         let slow = ttl / 1_000_000 * settings.drift_ppm() * 3;
-        nanos(ttl + ttl / 10 + slow) + SECOND / 5
+        // An observer who only looks when it bids begins to count at its next bid.
+        let unseen = if self.observed { ttl + slow } else { std::time::Duration::ZERO };
+        nanos(ttl + ttl / 10 + slow + unseen) + SECOND / 5
     }
 
     fn overdue(&self, now: Nanos) -> Result<(), String> {

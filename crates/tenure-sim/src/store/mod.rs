@@ -1,6 +1,7 @@
 //! The stores of a world.
 
 mod broken;
+mod cas;
 
 use tenure_core::{
     Amend, Amended, ElectionName, Entry, MemberRef, Mono, Query, Reply, Request, Seq, TermNumber,
@@ -9,8 +10,8 @@ use tenure_core::{
 use tenure_store::MemoryState;
 
 use self::broken::Broken;
-use crate::clock::Clock;
-use crate::config::Config;
+use self::cas::CasWorld;
+use crate::config::{Config, StoreKind};
 use crate::fact::Who;
 use crate::mutation::Mutation;
 
@@ -18,18 +19,21 @@ use crate::mutation::Mutation;
 #[derive(Debug)]
 pub(crate) struct SimStore {
     state: MemoryState,
+    /// Set where the world has a compare-and-swap store instead.
+    pub(crate) cas: Option<CasWorld>,
     broken: Option<Broken>,
     /// The newest journal entries that a broken store tells differently.
     retold: Vec<Entry>,
 }
 
 impl SimStore {
-    pub(crate) fn new(_config: &Config, mutation: Option<Mutation>) -> Self {
+    pub(crate) fn new(config: &Config, mutation: Option<Mutation>) -> Self {
         let broken = match mutation {
             Some(Mutation::Store(rule)) => Some(Broken::new(rule)),
             _ => None,
         };
-        Self { state: MemoryState::new(), broken, retold: Vec::new() }
+        let cas = (config.store == StoreKind::Cas).then(|| CasWorld::new(config.drift_ppm));
+        Self { state: MemoryState::new(), cas, broken, retold: Vec::new() }
     }
 
     pub(crate) fn perform(&mut self, now: Mono, wall: Timestamp, request: &Request) -> Reply {
@@ -63,6 +67,9 @@ impl SimStore {
     }
 
     pub(crate) fn amend(&mut self, now: Mono, wall: Timestamp, amend: &Amend) -> Option<Amended> {
+        if let Some(cas) = &mut self.cas {
+            return cas.amend(now, amend);
+        }
         Some(self.state.amend(now, wall, amend))
     }
 
@@ -81,7 +88,10 @@ impl SimStore {
     }
 
     /// The newest number given out: what a fence compares with.
-    pub(crate) fn newest(&self, election: &ElectionName) -> TermNumber {
+    pub(crate) fn newest(&self, now: Mono, election: &ElectionName) -> TermNumber {
+        if let Some(cas) = &self.cas {
+            return cas.newest(now, election);
+        }
         let seen = self.state.read(Mono::ZERO, &Query::elections([election.clone()]));
         seen.elections.first().map_or(TermNumber::NONE, |view| view.number)
     }
@@ -92,19 +102,33 @@ impl SimStore {
         now: Mono,
         election: &ElectionName,
     ) -> Option<(MemberRef, TermNumber)> {
+        if let Some(cas) = &self.cas {
+            return cas.holder(now, election);
+        }
         let seen = self.state.read(now, &Query::elections([election.clone()]));
         let view = seen.elections.into_iter().next()?;
         Some((view.holder?.member, view.number))
     }
 
-    pub(crate) fn started(&mut self, _who: Who, _clock: &Clock, _seed: u64) {}
+    pub(crate) fn started(&mut self, who: Who) {
+        if let Some(cas) = &mut self.cas {
+            cas.started(who);
+        }
+    }
 
-    pub(crate) fn gone(&mut self, _who: Who) {}
+    pub(crate) fn gone(&mut self, who: Who) {
+        if let Some(cas) = &mut self.cas {
+            cas.gone(who);
+        }
+    }
 
     /// What should not be there once everybody has left.
     pub(crate) fn leftovers(&self, now: Mono) -> Vec<String> {
         let query = Query { which: Which::All, members: true, ..Query::nothing() };
-        let seen = self.state.read(now, &query);
+        let seen = match &self.cas {
+            Some(cas) => cas.everything(now),
+            None => self.state.read(now, &query),
+        };
         let members = seen.members.iter().map(|m| format!("the member {}", m.member));
         let held = seen.elections.iter().filter_map(|view| {
             let holder = view.holder.as_ref()?;

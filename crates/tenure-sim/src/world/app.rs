@@ -59,6 +59,10 @@ impl World {
                 let stance = process.stance(&election);
                 if !stance.standing && stance.reign.is_none() {
                     stance.standing = true;
+                    let (fickle, soon) = (self.apps.chance(200), self.apps.below(6_000_000));
+                    if self.on(Feature::Withdrawals) && fickle {
+                        self.do_in(soon, who, Act::Withdraw(election.clone()));
+                    }
                     self.feed(who, Input::Stand { election, priority });
                 }
             }

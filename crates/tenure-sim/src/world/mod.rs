@@ -165,7 +165,10 @@ impl World {
                     self.reach(who, Happens::Wake { who, wish });
                 }
             }
-            Happens::Reply { who, .. } | Happens::Hint { who, .. } | Happens::App { who, .. } => {
+            Happens::Reply { who, .. }
+            | Happens::Hint { who, .. }
+            | Happens::App { who, .. }
+            | Happens::Answer { who, .. } => {
                 self.reach(who, what);
             }
             Happens::Request { who, id, request } => self.arrive(who, id, &request),
@@ -175,7 +178,8 @@ impl World {
                 }
             }
             Happens::Write { who, incarnation, election, token } => {
-                let accepted = self.store.newest(&election) == token;
+                let store = self.store_clock.at(self.now);
+                let accepted = self.store.newest(store, &election) == token;
                 self.see(Fact::Wrote { who, incarnation, election: &election, token, accepted });
             }
             Happens::Trouble(feature) => self.trouble(feature),
@@ -183,6 +187,7 @@ impl World {
             Happens::Reconnect { process } => self.reconnect(process),
             Happens::Start { process } => self.start(process),
             Happens::Heal(part) => self.heal(part),
+            Happens::Call { call } => self.register(call),
         }
     }
 
@@ -193,7 +198,10 @@ impl World {
             return;
         }
         if let Some(frozen) = &mut process.frozen {
-            let from_outside = matches!(what, Happens::Reply { .. } | Happens::Hint { .. });
+            let from_outside = matches!(
+                what,
+                Happens::Reply { .. } | Happens::Hint { .. } | Happens::Answer { .. }
+            );
             if !(frozen.suspended && from_outside) {
                 frozen.inbox.push(what);
             }
@@ -205,6 +213,7 @@ impl World {
                 self.feed(who, Input::Reply { id, result: Box::new(result) });
             }
             Happens::Hint { hint, .. } => self.feed(who, Input::Hint(hint)),
+            Happens::Answer { call, .. } => self.register_answers(who, call),
             Happens::App { act, .. } => self.act(who, act),
             _ => {}
         }
@@ -235,7 +244,7 @@ impl World {
         process.leaving = false;
         process.app = App { habits, priority: priorities.into_iter().collect(), ..App::default() };
         let who = process.who;
-        self.store.started(who, &process.clock, self.config.seed);
+        self.store.started(who);
         self.see(Fact::Started { who });
         self.feed(who, Input::Join);
         if traits.native_watch {
@@ -284,6 +293,7 @@ impl World {
         }
         self.see(Fact::Settled { who, local });
         self.make_wish(who);
+        self.work_on_calls(who);
     }
 
     /// Schedules the wake that the machine wishes for, sometimes a little late,

@@ -29,8 +29,11 @@ impl World {
     }
 
     pub(super) fn send(&mut self, who: Who, local: Mono, out: Outgoing) {
-        let Outgoing { id, request, .. } = out;
+        let Outgoing { id, request, deadline } = out;
         self.see(Fact::Sent { who, local, id: id.get(), request: &request });
+        if let Some(cas) = &mut self.store.cas {
+            return cas.begin(who, id, deadline, request);
+        }
         if self.processes[who.process].cut || self.lost_on_the_way() {
             return;
         }
@@ -41,6 +44,45 @@ impl World {
             let at = self.now + self.message_delay();
             self.queue.push(at, Happens::Request { who, id, request: Rc::clone(&request) });
         }
+    }
+
+    /// Goes on with what a process has under way at its register: sends new
+    /// operations, and hands over what is answered.
+    pub(super) fn work_on_calls(&mut self, who: Who) {
+        let local = self.processes[who.process].local(self.now);
+        let Some(cas) = &mut self.store.cas else { return };
+        let answered = cas.poll(who, local);
+        for call in cas.calls() {
+            if self.processes[who.process].cut || self.lost_on_the_way() {
+                continue;
+            }
+            let at = self.now + self.message_delay();
+            self.queue.push(at, Happens::Call { call });
+        }
+        for (id, result) in answered {
+            self.queue.push(self.now, Happens::Reply { who, id, result });
+        }
+    }
+
+    /// An operation reaches the register.
+    pub(super) fn register(&mut self, call: u64) {
+        if self.outage.is_some() {
+            return;
+        }
+        let Some(who) = self.store.cas.as_mut().and_then(|cas| cas.arrive(call)) else { return };
+        if self.processes[who.process].cut || self.lost_on_the_way() {
+            return;
+        }
+        let at = self.now + self.message_delay();
+        self.queue.push(at, Happens::Answer { who, call });
+    }
+
+    /// The register's answer reaches a process.
+    pub(super) fn register_answers(&mut self, who: Who, call: u64) {
+        if let Some(cas) = &mut self.store.cas {
+            cas.answered(call);
+        }
+        self.work_on_calls(who);
     }
 
     /// A request reaches the store, which may fail before or after it acts.

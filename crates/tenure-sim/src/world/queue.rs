@@ -36,6 +36,10 @@ pub(crate) enum Happens {
     Reconnect { process: usize },
     /// A process is started.
     Start { process: usize },
+    /// An operation reaches the register.
+    Call { call: u64 },
+    /// The register's answer reaches a process.
+    Answer { who: Who, call: u64 },
     /// The next part of the healing.
     Heal(u8),
 }

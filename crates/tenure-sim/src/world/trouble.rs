@@ -207,7 +207,8 @@ impl World {
         let member: MemberId = self.processes[index].id.clone();
         let (reason, by) = (Note::new("because"), Note::new("operator"));
         let (exact, pausing) = (self.troubles.chance(300), self.troubles.chance(400));
-        let newest = self.store.newest(&election);
+        let store = self.store_clock.at(self.now);
+        let newest = self.store.newest(store, &election);
         let number = exact.then(|| TermNumber::new(newest.get().max(1)));
         let amend = match feature {
             Feature::StepDowns => Amend::StepDown { election, number, to: None, reason, by },
