@@ -1,6 +1,8 @@
 //! Real faults: sessions and servers that end, locks, a server that turns
 //! read-only, and a heartbeat that races with its end.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! The fence, in transactions of the caller's own.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::time::Duration;

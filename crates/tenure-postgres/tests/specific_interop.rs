@@ -1,6 +1,8 @@
 //! Any language takes part: the statements of `docs/sql.md`, run by `psql` and by
 //! Python, in one election with members in Rust.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::process::{Command, Stdio};

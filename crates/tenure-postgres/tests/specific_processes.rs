@@ -1,6 +1,8 @@
 //! Real processes: sixteen of them, killed with -9 in a loop, and a counter that
 //! must lose nothing when it is fenced.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::process::{Child, Command, Stdio};

@@ -1,5 +1,7 @@
 //! The schema: installed by many at once, by hand, by nobody; and who may use it.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::words::*;

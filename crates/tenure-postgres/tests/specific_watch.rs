@@ -1,5 +1,7 @@
 //! Hearing of changes: notifications, what a heartbeat costs, and a pooler.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::time::Duration;

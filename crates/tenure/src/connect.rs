@@ -1,5 +1,6 @@
 //! From a URL to a store. The only module that names the backends.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -20,6 +21,12 @@ pub(crate) enum Target {
     Sqlite {
         path: std::path::PathBuf,
         query: String,
+    },
+    #[cfg(feature = "postgres")]
+    Postgres {
+        options: Box<tenure_postgres::PostgresOptions>,
+        /// The URL says how long a request may take, so the settings do not.
+        timed: bool,
     },
     /// One that the application brought along.
     Given(SharedStore),
@@ -66,11 +73,15 @@ impl std::fmt::Debug for LivenessLocks {
 /// assert!(tenure::schema("postgrse").is_err());
 /// # Ok::<(), tenure::Error>(())
 /// ```
-pub fn schema(store: &str) -> Result<Option<&'static str>> {
+pub fn schema(store: &str) -> Result<Option<Cow<'static, str>>> {
     known(store)?;
     match store {
         #[cfg(feature = "sqlite")]
-        "sqlite" => Ok(Some(tenure_sqlite::SCHEMA)),
+        "sqlite" => Ok(Some(tenure_sqlite::SCHEMA.into())),
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => {
+            Ok(Some(tenure_postgres::PostgresStore::schema_sql("tenure").into()))
+        }
         _ => Ok(None),
     }
 }
@@ -90,6 +101,18 @@ const SCHEMES: &[Scheme] = &[
         feature: "sqlite",
         compiled: cfg!(feature = "sqlite"),
         example: "sqlite:/var/lib/app/tenure.db",
+    },
+    Scheme {
+        scheme: "postgres",
+        feature: "postgres",
+        compiled: cfg!(feature = "postgres"),
+        example: "postgres://user@host/database",
+    },
+    Scheme {
+        scheme: "postgresql",
+        feature: "postgres",
+        compiled: cfg!(feature = "postgres"),
+        example: "postgresql://user@host/database",
     },
 ];
 
@@ -117,6 +140,14 @@ impl Target {
                 }
                 Ok(Target::Sqlite { path: path.into(), query: query.into() })
             }
+            #[cfg(feature = "postgres")]
+            "postgres" | "postgresql" => {
+                let options =
+                    tenure_postgres::PostgresOptions::from_url(&format!("{scheme}:{rest}"))
+                        .map_err(|error| Error::Url(error.to_string()))?;
+                let timed = rest.contains("request_timeout_ms=");
+                Ok(Target::Postgres { options: Box::new(options), timed })
+            }
             _ => Ok(Target::Memory { name: rest.trim_start_matches('/').into() }),
         }
     }
@@ -127,6 +158,15 @@ impl Target {
         match self {
             Target::Given(store) => Ok(Opened::plain(store.clone())),
             Target::Memory { name } => Ok(Opened::plain(Arc::new(memory(name, time)))),
+            #[cfg(feature = "postgres")]
+            Target::Postgres { options, timed } => {
+                let mut options = options.as_ref().clone();
+                if !timed {
+                    options = options.request_timeout(settings.request_timeout());
+                }
+                let store = tenure_postgres::PostgresStore::open(options).await?;
+                Ok(Opened::plain(store.shared()))
+            }
             #[cfg(feature = "sqlite")]
             Target::Sqlite { path, query } => {
                 let options = sqlite_options(query, settings)?;
@@ -246,6 +286,20 @@ mod tests {
     #[test]
     fn a_store_that_is_not_compiled_in_names_its_feature() {
         assert!(said("sqlite:/a.db").contains("turn on the feature \"sqlite\""));
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn postgres_urls_have_two_schemes_and_are_checked_at_once() {
+        for url in ["postgres://u:hunter2@h/d", "postgresql://u@h/d?request_timeout_ms=500"] {
+            let target = Target::parse(url).unwrap();
+            let Target::Postgres { timed, .. } = &target else { panic!() };
+            assert_eq!(*timed, url.contains("request_timeout_ms"));
+            assert!(!format!("{target:?}").contains("hunter2"), "{target:?}");
+        }
+        assert!(said("postgres://h/d?sslmode=maybe").contains("verify-full"));
+        assert!(said("postgre://h/d").contains("did you mean \"postgres\""));
+        assert!(schema("postgres").unwrap().unwrap().contains("CREATE SCHEMA"));
     }
 
     #[test]

@@ -40,14 +40,8 @@ impl Server for Postgres {
     }
 
     fn provide(&self) -> Outcome {
-        if std::env::var_os(BIN).is_some() || locate().is_ok() {
-            return locate().map(drop);
-        }
-        if rustix::process::geteuid().is_root() && Path::new("/etc/debian_version").exists() {
-            keep_the_package_from_starting_one()?;
-        }
-        install::packages(&["postgresql"])?;
-        locate().map(drop)
+        self.provide_server()?;
+        provide_company()
     }
 
     fn start(&self, scratch: &Scratch) -> Outcome<Running> {
@@ -65,6 +59,34 @@ impl Server for Postgres {
         }
         Err(Failure::new(format!("PostgreSQL did not start in {ATTEMPTS} attempts: {last}")))
     }
+}
+
+impl Postgres {
+    fn provide_server(&self) -> Outcome {
+        if std::env::var_os(BIN).is_some() || locate().is_ok() {
+            return locate().map(drop);
+        }
+        if rustix::process::geteuid().is_root() && Path::new("/etc/debian_version").exists() {
+            keep_the_package_from_starting_one()?;
+        }
+        install::packages(&["postgresql"])?;
+        locate().map(drop)
+    }
+}
+
+/// What the tests start beside the server themselves: a pooler in front of it,
+/// and a Python that speaks to it.
+fn provide_company() -> Outcome {
+    let mut missing = Vec::new();
+    if !["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].iter().any(|p| Path::new(p).is_file()) {
+        missing.push("pgbouncer");
+    }
+    let mut python = Command::new("/usr/bin/python3");
+    python.args(["-c", "import psycopg2"]).stdin(Stdio::null()).stderr(Stdio::null());
+    if !python.status().is_ok_and(|status| status.success()) {
+        missing.push("python3-psycopg2");
+    }
+    if missing.is_empty() { Ok(()) } else { install::packages(&missing) }
 }
 
 /// Where one server lives.

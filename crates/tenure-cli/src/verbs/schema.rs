@@ -18,7 +18,7 @@ pub(crate) fn run(context: &Context, args: &SchemaArgs) -> Outcome {
         return Err(Failure::usage(format!("the store {kind} has no tables to make")));
     };
     let sql = match args.from {
-        None | Some(0) => sql,
+        None | Some(0) => sql.as_ref(),
         Some(VERSION) => "",
         Some(other) => {
             let what = format!("there are no tables of version {other}");

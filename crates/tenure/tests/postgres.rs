@@ -1,0 +1,85 @@
+//! Elections on PostgreSQL, as applications have them.
+
+#![cfg(feature = "postgres")]
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{secs, within};
+use tenure::{FenceError, Tenure, Watch};
+use tokio_postgres::{Client, NoTls};
+
+fn url() -> String {
+    std::env::var("TENURE_TEST_POSTGRES_URL")
+        .expect("run the tests by `cargo xtask test`, or start a server by `cargo xtask serve`")
+}
+
+/// A namespace nobody else uses.
+fn namespace(test: &str) -> String {
+    format!("{test}-{}", std::process::id())
+}
+
+async fn connect(test: &str, id: &str) -> Tenure {
+    let url = format!("{}?application_name={}", url(), namespace(test));
+    let member = Tenure::builder(url).namespace(namespace(test)).id(id).ttl(secs(5));
+    member.connect().await.unwrap()
+}
+
+async fn database() -> Client {
+    let (client, connection) = tokio_postgres::connect(&url(), NoTls).await.unwrap();
+    tokio::spawn(async move { drop(connection.await) });
+    client
+}
+
+/// A resignation hands over at once, and the fence tells the two apart inside
+/// the application's own transactions.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resignation_hands_over_and_the_fence_tells_them_apart() {
+    let test = "hand-over";
+    let (a, b) = (connect(test, "a").await, connect(test, "b").await);
+    assert_eq!(a.capabilities().watch, Watch::Native);
+    let first = within(a.election("e").campaign()).await.unwrap();
+    let stale = first.term().clone();
+    let mut db = database().await;
+    let mut tx = db.transaction().await.unwrap();
+    first.fence(&mut tx).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let standing = b.election("e");
+    let second = tokio::spawn(async move { standing.campaign().await.unwrap() });
+    first.resign().await.unwrap();
+    let second = within(second).await.unwrap();
+    assert!(second.token() > stale.number.get());
+    // A transaction that is fenced can be moved to another task.
+    let fenced = tokio::spawn(async move {
+        let mut tx = db.transaction().await.unwrap();
+        second.fence(&mut tx).await.unwrap();
+        tx.commit().await.unwrap();
+        let mut tx = db.transaction().await.unwrap();
+        let refused = tenure::FenceIn::fence_in(&mut tx, a.namespace(), &stale).await;
+        assert!(matches!(refused, Err(FenceError::Superseded { .. })), "{refused:?}");
+        second
+    });
+    assert!(within(fenced).await.unwrap().is_current());
+}
+
+/// H15, H20, B13: every session is ended under a leader and a candidate: the
+/// leader keeps its term, the candidate stands, and the hand-over works after.
+#[tokio::test(flavor = "multi_thread")]
+async fn terminated_sessions_cost_neither_the_term_nor_the_campaign() {
+    let test = "terminated";
+    let (a, b) = (connect(test, "a").await, connect(test, "b").await);
+    let leadership = within(a.election("e").campaign()).await.unwrap();
+    let standing = b.election("e");
+    let campaign = tokio::spawn(async move { standing.campaign().await.unwrap() });
+    let db = database().await;
+    let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1";
+    for _ in 0..3 {
+        db.execute(kill, &[&namespace(test)]).await.unwrap();
+        tokio::time::sleep(secs(1)).await;
+    }
+    assert!(leadership.is_current(), "its term outlived its connections");
+    let token = leadership.token();
+    leadership.resign().await.unwrap();
+    assert_eq!(within(campaign).await.unwrap().token(), token + 1);
+}
