@@ -3,7 +3,7 @@
 
 use tenure_sim::{Config, Mutation, Scenario, Suite, run_twice};
 
-/// A debug build is some ten times slower, and runs fewer seeds.
+/// As many as CI has time for; `cargo xtask sim --seeds 10000` runs more.
 const SEEDS: u64 = 1_000;
 
 /// C2, C3, H1 to H23, promises 1 to 4: see the invariants.
