@@ -1,0 +1,180 @@
+//! Children that stamp the time as long as they run, and the proof that no two
+//! of one election ever ran at once.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::{Running, World, wait_for};
+
+pub const TTL: Duration = Duration::from_secs(1);
+const ELECTION: &str = "overlap";
+const STAMPS: &str = "TENURE_TEST_STAMPS";
+
+/// The clock that counts, in nanoseconds.
+pub fn boottime() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+/// If this process was started as a stamping child: stamps until it is killed.
+/// Each stamp is the time at which it was certainly still running.
+pub fn stamp_if_child() {
+    let Some(dir) = std::env::var_os(STAMPS) else { return };
+    let term = std::env::var("TENURE_TERM").unwrap();
+    let name = format!("{term:0>6}-{}", std::process::id());
+    let mut file = std::fs::File::create(Path::new(&dir).join(name)).unwrap();
+    loop {
+        file.write_all(&boottime().to_ne_bytes()).unwrap();
+        std::thread::sleep(Duration::from_micros(500));
+    }
+}
+
+/// What one child has stamped.
+#[derive(Clone, Debug)]
+pub struct Life {
+    pub name: String,
+    pub term: u64,
+    pub first: u64,
+    pub last: u64,
+}
+
+/// Every child's life, in the order in which they began.
+pub fn lives(dir: &Path) -> Vec<Life> {
+    let mut lives = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let entry = entry.unwrap();
+        let bytes = std::fs::read(entry.path()).unwrap();
+        let stamps: Vec<u64> =
+            bytes.chunks_exact(8).map(|c| u64::from_ne_bytes(c.try_into().unwrap())).collect();
+        let name = entry.file_name().into_string().unwrap();
+        let term = name.split('-').next().unwrap().parse().unwrap();
+        if let (Some(first), Some(last)) = (stamps.first(), stamps.last()) {
+            lives.push(Life { name, term, first: *first, last: *last });
+        }
+    }
+    lives.sort_by_key(|life| life.first);
+    lives
+}
+
+/// Two neighbours that ran at the same time, or in the wrong order.
+pub fn overlaps(lives: &[Life]) -> Vec<(Life, Life)> {
+    let pairs = lives.windows(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+    pairs.filter(|(a, b)| b.first <= a.last || b.term <= a.term).collect()
+}
+
+/// What is done to the leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// kill -9 of `tenure run` alone.
+    Kill,
+    /// SIGSTOP of `tenure run` alone, past its ttl, then SIGCONT.
+    Stop,
+    /// Nobody can write to the store for longer than the ttl.
+    Outage,
+}
+
+/// Members, their stamps, and how to start one more.
+pub struct Stage {
+    pub world: World,
+    /// The program that stamps, with its arguments.
+    child: Vec<String>,
+    members: Vec<(String, Running)>,
+}
+
+impl Stage {
+    /// Two members that stand for one election, each with the stamping child.
+    pub fn new(child: Vec<String>) -> Self {
+        let world = World::new();
+        std::fs::create_dir(world.path("stamps")).unwrap();
+        let mut stage = Self { world, child, members: Vec::new() };
+        for name in ["a", "b"] {
+            let running = stage.start(name);
+            stage.members.push((name.into(), running));
+        }
+        stage
+    }
+
+    fn start(&self, name: &str) -> Running {
+        let mut args = vec!["--election", ELECTION, "--ttl", "1s", "--grace", "150ms"];
+        args.extend(["--on-lost", "standby", "--"]);
+        let stamps = format!("{STAMPS}={}", self.world.path("stamps").display());
+        args.extend(["env", stamps.as_str()]);
+        args.extend(self.child.iter().map(String::as_str));
+        self.world.run(name, &args)
+    }
+
+    /// Waits until the child of a term above `term` has begun to stamp.
+    pub fn settled(&self, term: u64) -> (String, u64) {
+        let (id, number) = self.world.next_leader(ELECTION, term);
+        let dir = self.world.path("stamps");
+        let begun = || lives(&dir).iter().any(|life| life.term >= number).then_some(());
+        wait_for(&format!("the child of term {number}"), begun);
+        (id, number)
+    }
+
+    /// Makes one kind of trouble for the leader of `term`, and waits for the
+    /// next.
+    pub fn round(&mut self, trouble: Trouble, (id, term): (String, u64)) -> (String, u64) {
+        let at = self.members.iter().position(|(name, _)| *name == id).unwrap();
+        match trouble {
+            Trouble::Kill => {
+                self.members[at].1.signal(Signal::KILL);
+                let next = self.settled(term);
+                self.members[at].1 = self.start(&id);
+                next
+            }
+            Trouble::Stop => {
+                self.members[at].1.signal(Signal::STOP);
+                let next = self.settled(term);
+                self.members[at].1.signal(Signal::CONT);
+                next
+            }
+            Trouble::Outage => {
+                let began = boottime();
+                let db = rusqlite::Connection::open(self.world.path("t.db")).unwrap();
+                db.busy_timeout(super::LIMIT).unwrap();
+                db.execute_batch("BEGIN IMMEDIATE").unwrap();
+                let locked = boottime();
+                std::thread::sleep(TTL * 5 / 4);
+                let until = boottime();
+                db.execute_batch("ROLLBACK").unwrap();
+                drop(db);
+                self.outlived(began, locked, until);
+                self.settled(term)
+            }
+        }
+    }
+
+    /// Nobody could renew from `locked` on: no child may have run longer than
+    /// the ttl after that, whether or not there is a successor.
+    fn outlived(&self, began: u64, locked: u64, until: u64) {
+        let ttl = u64::try_from(TTL.as_nanos()).unwrap();
+        for life in lives(&self.world.path("stamps")) {
+            let ran = life.first < began && life.last > locked;
+            assert!(!ran || life.last < locked + ttl, "{} survived its term", life.name);
+            assert!(!ran || life.last < until, "{} ran through the outage", life.name);
+        }
+    }
+}
+
+/// So many rounds of trouble, one kind after the other; gives the lives.
+pub fn play(child: Vec<String>, rounds: usize, mut each: impl FnMut(usize)) -> Vec<Life> {
+    let mut stage = Stage::new(child);
+    let mut leader = stage.settled(0);
+    for round in 0..rounds {
+        let trouble = [Trouble::Kill, Trouble::Stop, Trouble::Outage][round % 3];
+        leader = stage.round(trouble, leader);
+        each(round + 1);
+    }
+    for (_, member) in &mut stage.members {
+        member.signal(Signal::TERM);
+    }
+    for (_, member) in &mut stage.members {
+        member.code();
+    }
+    lives(&stage.world.path("stamps"))
+}

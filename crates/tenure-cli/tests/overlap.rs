@@ -1,0 +1,32 @@
+//! No two children of one election ever run at once, and none outlives its
+//! term, whatever happens to the program that started them.
+
+mod common;
+
+use common::overlap::{Life, overlaps, play, stamp_if_child};
+
+/// Not a test of its own: what the members below run, in this same program.
+#[test]
+fn a_stamping_child() {
+    stamp_if_child();
+}
+
+/// B9, H4: kill -9 of `tenure run`, SIGSTOP past the ttl, and an outage of the
+/// store, in turns. The benchmark does the same two hundred times.
+#[test]
+fn children_of_one_election_never_overlap_and_none_survives_its_term() {
+    let this = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+    let child = [this.as_str(), "--exact", "a_stamping_child", "--nocapture"];
+    let lives = play(child.map(String::from).to_vec(), 9, |_| {});
+    assert!(lives.len() > 9, "every round begins a child: {lives:?}");
+    assert!(overlaps(&lives).is_empty(), "{:?}", overlaps(&lives));
+}
+
+/// The proof itself must not be blind.
+#[test]
+fn the_checker_sees_an_overlap_of_a_nanosecond() {
+    let life = |term, first, last| Life { name: format!("{term}"), term, first, last };
+    assert!(overlaps(&[life(1, 10, 20), life(2, 21, 30)]).is_empty());
+    assert_eq!(overlaps(&[life(1, 10, 20), life(2, 20, 30)]).len(), 1);
+    assert_eq!(overlaps(&[life(2, 10, 20), life(1, 25, 30)]).len(), 1, "terms only rise");
+}
