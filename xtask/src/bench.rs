@@ -29,6 +29,11 @@ const BENCHES: &[Bench] = &[
         what: "hand-over between processes on SQLite, and an idle standby",
         cargo: &["bench", "-q", "-p", "tenure", "--bench", "sqlite"],
     },
+    Bench {
+        name: "cli",
+        what: "the program: overlaps over 200 rounds of trouble, and what run and status cost",
+        cargo: &["bench", "-q", "-p", "tenure-cli", "--bench", "cli"],
+    },
 ];
 
 /// Runs all of them, or the ones named.

@@ -21,8 +21,8 @@ pub(crate) struct Cli {
 /// What every verb takes.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
-    /// The store, as a URL: sqlite:/path/to/file.db, memory:. Without one, an
-    /// SQLite file in the user's state directory
+    /// The store, as a URL: sqlite:/path/to/file.db, postgres://user@host/db.
+    /// Without one, an SQLite file in the user's state directory
     #[arg(long, global = true, env = "TENURE_STORE", hide_env_values = true, value_name = "URL")]
     pub(crate) store: Option<String>,
     /// The isolated world of members and elections to look at
@@ -310,7 +310,7 @@ pub(crate) struct TimingArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct SchemaArgs {
-    /// The store's name, as in a URL: sqlite
+    /// The store's name, as in a URL: sqlite, postgres
     #[arg(value_name = "STORE")]
     pub(crate) kind: String,
     /// Only what brings tables of this version up to date

@@ -11,15 +11,27 @@ fn a_stamping_child() {
     stamp_if_child();
 }
 
+fn trouble(server: Option<&str>) {
+    let this = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+    let child = [this.as_str(), "--exact", "a_stamping_child", "--nocapture"];
+    let lives = play(child.map(String::from).to_vec(), server, 9, |_| {});
+    assert!(lives.len() > 9, "every round begins a child: {lives:?}");
+    assert!(overlaps(&lives).is_empty(), "{:?}", overlaps(&lives));
+}
+
 /// B9, H4: kill -9 of `tenure run`, SIGSTOP past the ttl, and an outage of the
 /// store, in turns. The benchmark does the same two hundred times.
 #[test]
-fn children_of_one_election_never_overlap_and_none_survives_its_term() {
-    let this = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
-    let child = [this.as_str(), "--exact", "a_stamping_child", "--nocapture"];
-    let lives = play(child.map(String::from).to_vec(), 9, |_| {});
-    assert!(lives.len() > 9, "every round begins a child: {lives:?}");
-    assert!(overlaps(&lives).is_empty(), "{:?}", overlaps(&lives));
+fn children_of_one_election_never_overlap_and_none_survives_its_term_on_sqlite() {
+    trouble(None);
+}
+
+/// The same where the ttl alone tells that a leader is dead.
+#[test]
+fn children_of_one_election_never_overlap_and_none_survives_its_term_on_postgres() {
+    let url = std::env::var("TENURE_TEST_POSTGRES_URL")
+        .expect("run the tests by `cargo xtask test`, or start a server by `cargo xtask serve`");
+    trouble(Some(&url));
 }
 
 /// The proof itself must not be blind.

@@ -4,6 +4,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod overlap;
+pub mod proxy;
 pub mod pty;
 
 use std::fs::File;
@@ -21,6 +22,8 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 /// A store of its own, and programs that know nothing but it.
 pub struct World {
     dir: tempfile::TempDir,
+    store: String,
+    namespace: String,
 }
 
 impl Default for World {
@@ -31,7 +34,16 @@ impl Default for World {
 
 impl World {
     pub fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap() }
+        let dir = tempfile::tempdir().unwrap();
+        let store = format!("sqlite:{}", dir.path().join("t.db").display());
+        Self { dir, store, namespace: "default".into() }
+    }
+
+    /// On a server that others use too, in a namespace of its own.
+    pub fn on(store: String) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let namespace = format!("cli-{}-{}", std::process::id(), overlap::boottime());
+        Self { dir, store, namespace }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -43,13 +55,16 @@ impl World {
     }
 
     pub fn store(&self) -> String {
-        format!("sqlite:{}", self.path("t.db").display())
+        self.store.clone()
     }
 
     /// The program in a clean environment, on this world's store.
     pub fn tenure(&self, args: &[&str]) -> Command {
         let mut command = bare(args);
         command.env("TENURE_STORE", self.store()).env("HOME", self.dir());
+        if self.namespace != "default" {
+            command.env("TENURE_NAMESPACE", &self.namespace);
+        }
         command
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::proxy::Proxy;
 use super::{Running, World, wait_for};
 
 pub const TTL: Duration = Duration::from_secs(1);
@@ -80,6 +81,8 @@ pub enum Trouble {
 /// Members, their stamps, and how to start one more.
 pub struct Stage {
     pub world: World,
+    /// In front of a server; an SQLite file is locked instead.
+    proxy: Option<Proxy>,
     /// The program that stamps, with its arguments.
     child: Vec<String>,
     members: Vec<(String, Running)>,
@@ -87,10 +90,13 @@ pub struct Stage {
 
 impl Stage {
     /// Two members that stand for one election, each with the stamping child.
-    pub fn new(child: Vec<String>) -> Self {
-        let world = World::new();
+    pub fn new(child: Vec<String>, server: Option<&str>) -> Self {
+        let (proxy, world) = match server.map(Proxy::before) {
+            Some((proxy, url)) => (Some(proxy), World::on(url)),
+            None => (None, World::new()),
+        };
         std::fs::create_dir(world.path("stamps")).unwrap();
-        let mut stage = Self { world, child, members: Vec::new() };
+        let mut stage = Self { world, proxy, child, members: Vec::new() };
         for name in ["a", "b"] {
             let running = stage.start(name);
             stage.members.push((name.into(), running));
@@ -135,18 +141,28 @@ impl Stage {
             }
             Trouble::Outage => {
                 let began = boottime();
-                let db = rusqlite::Connection::open(self.world.path("t.db")).unwrap();
-                db.busy_timeout(super::LIMIT).unwrap();
-                db.execute_batch("BEGIN IMMEDIATE").unwrap();
-                let locked = boottime();
-                std::thread::sleep(TTL * 5 / 4);
-                let until = boottime();
-                db.execute_batch("ROLLBACK").unwrap();
-                drop(db);
-                self.outlived(began, locked, until);
+                self.outage(|locked| {
+                    std::thread::sleep(TTL * 5 / 4);
+                    self.outlived(began, locked, boottime());
+                });
                 self.settled(term)
             }
         }
+    }
+
+    /// Nobody can write to the store while `meanwhile` runs, which is told since
+    /// when.
+    fn outage(&self, meanwhile: impl FnOnce(u64)) {
+        if let Some(proxy) = &self.proxy {
+            proxy.hold();
+            meanwhile(boottime());
+            return proxy.release();
+        }
+        let db = rusqlite::Connection::open(self.world.path("t.db")).unwrap();
+        db.busy_timeout(super::LIMIT).unwrap();
+        db.execute_batch("BEGIN IMMEDIATE").unwrap();
+        meanwhile(boottime());
+        db.execute_batch("ROLLBACK").unwrap();
     }
 
     /// Nobody could renew from `locked` on: no child may have run longer than
@@ -162,8 +178,13 @@ impl Stage {
 }
 
 /// So many rounds of trouble, one kind after the other; gives the lives.
-pub fn play(child: Vec<String>, rounds: usize, mut each: impl FnMut(usize)) -> Vec<Life> {
-    let mut stage = Stage::new(child);
+pub fn play(
+    child: Vec<String>,
+    server: Option<&str>,
+    rounds: usize,
+    mut each: impl FnMut(usize),
+) -> Vec<Life> {
+    let mut stage = Stage::new(child, server);
     let mut leader = stage.settled(0);
     for round in 0..rounds {
         let trouble = [Trouble::Kill, Trouble::Stop, Trouble::Outage][round % 3];
