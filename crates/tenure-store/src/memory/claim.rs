@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{
     Bid, Claim, Claimed, Claims, Happening, MemberRef, Mono, Nonce, Release, ReleaseCause,
-    ReleaseItem, Term, Timestamp,
+    ReleaseItem, Term, TermNumber, Timestamp,
 };
 
 use super::state::{Candidacy, Election, Held, MemoryState};
@@ -105,7 +105,9 @@ impl MemoryState {
     fn win(&mut self, now: Mono, wall: Timestamp, claim: &Claim, bid: &Bid) -> Claimed {
         self.vacate(now, wall, &bid.election, ReleaseCause::Abandoned, None, Duration::ZERO);
         self.beat(now, &claim.member, claim.ttl);
+        let era = self.era;
         let election = self.elections.entry(bid.election.clone()).or_default();
+        election.enter(era);
         let term = election.begin(wall, claim.member.clone(), bid.nonce, bid);
         self.journal.write(wall, Happening::Elected { term: term.clone() });
         Claimed::Won(term)
@@ -163,6 +165,13 @@ impl Election {
         let holder = self.holder.as_ref().filter(|h| h.member == *caller)?;
         let (election, elected_at) = (bid.election.clone(), holder.elected_at);
         Some(Term { election, number: self.number, member: caller.clone(), elected_at })
+    }
+
+    /// Jumps over the numbers that may have been given out and forgotten.
+    fn enter(&mut self, era: u64) {
+        let jump = (era - self.era) << 20;
+        self.number = TermNumber::new(self.number.get() + jump);
+        self.era = era;
     }
 
     /// Begins a new term; a reservation is used up.

@@ -35,6 +35,8 @@ pub struct MemoryState {
     pub(super) members: BTreeMap<MemberId, Member>,
     pub(super) elections: BTreeMap<ElectionName, Election>,
     pub(super) journal: Journal,
+    /// How often this took over from an original it may lack the end of.
+    pub(super) era: u64,
 }
 
 /// A member: one life under an id, with one heartbeat for all it holds.
@@ -56,6 +58,8 @@ pub(super) struct Member {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Election {
     pub(super) number: TermNumber,
+    /// In which era its number was given.
+    pub(super) era: u64,
     /// Who won last and by which attempt, whether or not the term still stands.
     pub(super) won: Option<(Incarnation, Nonce)>,
     pub(super) holder: Option<Held>,
@@ -104,7 +108,15 @@ impl MemoryState {
     #[must_use]
     pub fn keeping(bound: usize) -> Self {
         let journal = Journal::bounded(bound);
-        Self { members: BTreeMap::new(), elections: BTreeMap::new(), journal }
+        Self { members: BTreeMap::new(), elections: BTreeMap::new(), journal, era: 0 }
+    }
+
+    /// What a copy does that takes over from an original whose last writes it
+    /// may lack: from here on the first number that each election gives out
+    /// jumps by 2^20, so that numbers which were given and forgotten stay below
+    /// it. Who holds a term goes on holding it.
+    pub fn promote(&mut self) {
+        self.era += 1;
     }
 
     /// The place of the newest journal entry.

@@ -180,3 +180,39 @@ async fn a_request_over_the_batch_limit_is_refused_whole_with_the_remedy() {
     let seen = store.read(&ns, &Query::everything()).await.unwrap();
     assert!(seen.elections.is_empty());
 }
+
+/// H5, B27: a copy that forgot the last terms does not give their numbers again,
+/// not even for an election that it never heard of.
+#[test]
+fn a_promoted_copy_gives_no_number_that_it_may_have_forgotten() {
+    let (web, api) = (member("web-1", 1), member("api-1", 2));
+    let mut original = MemoryState::new();
+    original.join(at(0), WALL, &join(&web));
+    original.join(at(0), WALL, &join(&api));
+    let known = won(original.claim(at(0), WALL, &claim(&web, &["known"], 1)));
+    let mut copy = original.clone();
+    // What the copy does not receive any more.
+    let items = vec![ReleaseItem {
+        election: election("known"),
+        number: Some(known),
+        cause: ReleaseCause::Resigned,
+        successor: None,
+    }];
+    let release = Release { member: web.clone(), items, heir_grace: Duration::ZERO };
+    original.release(at(1), WALL, &release);
+    let lost = won(original.claim(at(1), WALL, &claim(&api, &["known"], 1)));
+    let unheard = won(original.claim(at(1), WALL, &claim(&api, &["unheard"], 2)));
+
+    copy.promote();
+    copy.release(at(2), WALL, &release);
+    let next = won(copy.claim(at(2), WALL, &claim(&web, &["known"], 2)));
+    assert!(next > lost && next.get() - known.get() == (1 << 20) + 1, "{next} after {lost}");
+    assert!(won(copy.claim(at(2), WALL, &claim(&web, &["unheard"], 3))) > unheard);
+    // Once only: the numbers after it follow each other.
+    let released = Release {
+        items: vec![ReleaseItem { number: Some(next), ..release.items[0].clone() }],
+        ..release
+    };
+    copy.release(at(3), WALL, &released);
+    assert_eq!(won(copy.claim(at(3), WALL, &claim(&web, &["known"], 4))), next.next());
+}
