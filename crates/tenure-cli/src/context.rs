@@ -54,7 +54,8 @@ impl Context {
     /// Connects as somebody who only looks or asks. What is asked is noted in
     /// the journal under the user's name.
     pub(crate) async fn connect(&self) -> Outcome<Tenure> {
-        Ok(self.builder().id(operator()).connect().await?)
+        let connected = self.builder().id(operator()).connect().await;
+        connected.map_err(|error| Failure::connecting(error, &self.shown_store()))
     }
 }
 

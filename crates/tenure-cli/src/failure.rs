@@ -34,6 +34,16 @@ impl Failure {
         self.exit
     }
 
+    /// A failed connection, with the store it was tried with.
+    pub(crate) fn connecting(error: tenure::Error, shown_store: &str) -> Self {
+        let named = matches!(&error, Error::Store(_)) && !error.to_string().contains(shown_store);
+        let mut failure = Self::from(error);
+        if named {
+            failure.text = format!("{shown_store}: {}", failure.text);
+        }
+        failure
+    }
+
     /// Whoever reads our output has gone: nothing to say, nobody to say it to.
     pub(crate) fn is_silent(&self) -> bool {
         self.text.is_empty()

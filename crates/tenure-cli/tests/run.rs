@@ -222,6 +222,35 @@ fn a_store_that_cannot_be_used_says_which_and_fails() {
     assert!(stderr(&output).contains("no/such/dir") && stderr(&output).contains("create it"));
 }
 
+/// B12: unreachable means not running: waited for by default, said at once with
+/// the host and without the password, and final where nobody wants to wait.
+#[test]
+fn an_unreachable_store_is_waited_for_only_where_that_is_wanted() {
+    let world = World::new();
+    // A port that was free a moment ago, and refuses.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let store = format!("postgres://u:hunter2@127.0.0.1:{port}/db");
+    for args in [
+        &["--store", &store, "status"][..],
+        &["--store", &store, "run", "-e", "x", "--no-wait", "--", "true"],
+        &["--store", &store, "run", "-e", "x", "--wait", "200ms", "--", "true"],
+    ] {
+        let output = world.ask(args);
+        let text = stderr(&output);
+        assert_eq!(code(&output), 69, "{args:?}: {text}");
+        assert!(text.contains(&format!("127.0.0.1:{port}")), "{text}");
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+    let mut run =
+        world.background("a", &["--store", &store, "run", "-e", "x", "--", "touch", "ran"]);
+    wait_for("a word", || {
+        run.said().contains("the store is away, and is tried again").then_some(())
+    });
+    assert!(run.child.try_wait().unwrap().is_none(), "it keeps trying");
+    run.signal(Signal::INT);
+    assert_eq!(run.code(), 130);
+}
+
 /// The guardian is the command's parent, and `tenure run` the guardian's.
 #[test]
 fn between_the_program_and_the_command_stands_the_guardian() {

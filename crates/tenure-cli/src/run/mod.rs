@@ -81,7 +81,7 @@ pub(crate) async fn run(context: &Context, args: &RunArgs) -> Outcome {
     };
     let began = clock::now();
     let tenure = tokio::select! {
-        connected = patiently(connect, args) => connected?,
+        connected = patiently(connect, context, args) => connected?,
         signal = signals.ending() => return Ok(Exit::signal(signal)),
     };
     let waited = clock::now().since(began);
@@ -134,6 +134,7 @@ fn timings_of(context: &Context, args: &RunArgs) -> Outcome<Timings> {
 /// Connects; a store that is away is waited for, unless the user will not.
 async fn patiently(
     connect: impl AsyncFn() -> tenure::Result<Tenure>,
+    context: &Context,
     args: &RunArgs,
 ) -> Outcome<Tenure> {
     let began = clock::now();
@@ -146,11 +147,13 @@ async fn patiently(
         };
         let waited = clock::now().since(began);
         let too_long = args.wait.is_some_and(|limit| waited + pause > limit);
-        if args.no_wait || too_long || !may_pass(&error) {
-            return Err(error.into());
+        let final_word = args.no_wait || too_long || !may_pass(&error);
+        let failure = Failure::connecting(error, &context.shown_store());
+        if final_word {
+            return Err(failure);
         }
         if !said && !args.quiet {
-            say(&format!("the store is away, and is tried again: {error}"));
+            say(&format!("the store is away, and is tried again: {failure}"));
             said = true;
         }
         tokio::time::sleep(pause).await;
