@@ -6,7 +6,7 @@
 //! - `tenure run -- true` costs less than 30 ms over `true`;
 //! - `tenure status` answers in under 15 ms.
 
-#![allow(clippy::print_stdout, missing_docs)]
+#![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -30,8 +30,14 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let rounds = args.iter().find_map(|arg| arg.strip_prefix("--rounds=")?.parse().ok());
-    let kept =
-        [status_answers(), running_costs(), group_is_gone(), never_overlaps(rounds.unwrap_or(200))];
+    let rounds: usize = rounds.unwrap_or(200);
+    let kept = [
+        status_answers(),
+        running_costs(),
+        group_is_gone(),
+        never_overlaps("SQLite", None, rounds),
+        never_overlaps_on_postgres(rounds),
+    ];
     if kept.iter().all(|kept| *kept) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

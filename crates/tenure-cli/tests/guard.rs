@@ -1,6 +1,8 @@
 //! The guardian: whoever is killed or stopped, nothing of the command outlives
 //! the term.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::overlap::boottime;

@@ -1,6 +1,8 @@
 //! No two children of one election ever run at once, and none outlives its
 //! term, whatever happens to the program that started them.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::overlap::{Life, overlaps, play, stamp_if_child};

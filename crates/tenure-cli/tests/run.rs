@@ -1,5 +1,7 @@
 //! `tenure run`, from the command line to the command's end.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::io::Write;

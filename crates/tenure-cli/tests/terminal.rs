@@ -1,5 +1,7 @@
 //! On a terminal: `top`, and a command that has the terminal to itself.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::process::Command;

@@ -1,5 +1,7 @@
 //! The verbs that look and steer.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Running, World, bare, code, stderr, stdout, wait_for};

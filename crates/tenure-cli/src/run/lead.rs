@@ -70,6 +70,10 @@ pub(crate) async fn lead(
         let life = Life::begin(tenure, job, &leadership)?;
         let (end, why) = life.run(signals).await;
         let exit = exit_of(end);
+        if let End::Failed(errno) = end {
+            let error = std::io::Error::from_raw_os_error(errno);
+            say(&format!("the command could not be started: {error}"));
+        }
         let ended = match why {
             Why::Not if again(job.args.restart, end) => None,
             Why::Not => Some(Ended::Done(exit)),

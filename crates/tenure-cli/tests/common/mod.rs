@@ -1,7 +1,7 @@
 //! The built program, driven as a user would.
 
 // Each test file uses its own part of this.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 pub mod overlap;
 pub mod proxy;
