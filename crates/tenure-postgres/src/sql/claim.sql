@@ -19,6 +19,7 @@ DECLARE
 BEGIN
     PERFORM _check(p_ns, p_member, p_ttl_us);
     PERFORM _prepare(p_wait_ms);
+    PERFORM _plan(p_elections);
     v_over := _over(p_ns, p_member, p_life);
     IF v_over IS NULL AND NOT _is_quiet(p_ns, p_member, p_life, p_elections, p_priorities) THEN
         PERFORM _enter(p_ns);
@@ -210,6 +211,7 @@ DECLARE
     v_successor_us bigint[];
 BEGIN
     PERFORM _prepare(p_wait_ms);
+    PERFORM _plan(p_elections);
     PERFORM _enter(p_ns);
     WITH exact AS (
         SELECT DISTINCT ON (t.name) t.*, e.life IS NOT NULL AND t.number IS NOT NULL AS term
