@@ -8,9 +8,9 @@ use tenure_store::{ManualClock, SharedStore};
 
 use crate::connect::Target;
 use crate::driver::{Plan, random, start};
-use crate::metrics::{Metrics, NoMetrics};
+use crate::metrics::{Hook, Metrics};
 use crate::time::Time;
-use crate::{Result, Tenure};
+use crate::{Error, Result, Tenure};
 
 /// Options of a member, made by [`Tenure::builder`].
 ///
@@ -39,7 +39,7 @@ pub struct Builder {
     endpoints: Vec<String>,
     metadata: Vec<u8>,
     settings: SettingsBuilder,
-    metrics: Arc<dyn Metrics>,
+    metrics: Option<Arc<dyn Metrics>>,
     time: Time,
 }
 
@@ -60,7 +60,7 @@ impl Builder {
             endpoints: Vec::new(),
             metadata: Vec::new(),
             settings: SettingsBuilder::preset(Preset::Normal),
-            metrics: Arc::new(NoMetrics),
+            metrics: None,
             time: Time::Boot,
         }
     }
@@ -142,7 +142,7 @@ impl Builder {
 
     /// Where measurements go.
     pub fn metrics(mut self, metrics: Arc<dyn Metrics>) -> Self {
-        self.metrics = metrics;
+        self.metrics = Some(metrics);
         self
     }
 
@@ -172,7 +172,8 @@ impl Builder {
             profile,
             settings: settings.clone(),
             time: self.time.clone(),
-            metrics: self.metrics,
+            metrics: Hook::start(self.metrics)
+                .map_err(|source| Error::System { what: "starting a thread", source })?,
         };
         let started = start(plan).await?;
         Ok(Tenure::new(started, ns, id, settings, self.time))

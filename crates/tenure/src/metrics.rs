@@ -2,12 +2,15 @@
 //! feature.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use tenure_core::{ElectionName, LostReason, Request, TermNumber};
 
-/// Takes measurements. Called on the heartbeat's thread: be quick, and do not
-/// block.
+/// Takes measurements. It is called on a thread of its own, so that it cannot
+/// delay a heartbeat (rule F2); one that cannot keep up misses some.
 ///
 /// ```
 /// use tenure::{Metric, Metrics};
@@ -16,7 +19,7 @@ use tenure_core::{ElectionName, LostReason, Request, TermNumber};
 /// struct Count(std::sync::atomic::AtomicU64);
 ///
 /// impl Metrics for Count {
-///     fn record(&self, metric: &Metric<'_>) {
+///     fn record(&self, metric: &Metric) {
 ///         if let Metric::Elected { .. } = metric {
 ///             self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
 ///         }
@@ -25,24 +28,24 @@ use tenure_core::{ElectionName, LostReason, Request, TermNumber};
 /// ```
 pub trait Metrics: Send + Sync + fmt::Debug {
     /// Takes one measurement.
-    fn record(&self, metric: &Metric<'_>);
+    fn record(&self, metric: &Metric);
 }
 
 /// One measurement.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Metric<'a> {
+pub enum Metric {
     /// This member leads from now on.
     Elected {
         /// The election.
-        election: &'a ElectionName,
+        election: ElectionName,
         /// The term.
         number: TermNumber,
     },
     /// This member no longer leads.
     Lost {
         /// The election.
-        election: &'a ElectionName,
+        election: ElectionName,
         /// The term.
         number: TermNumber,
         /// Why.
@@ -109,12 +112,35 @@ impl Verb {
     }
 }
 
-/// Takes no measurements.
-#[derive(Debug)]
-pub(crate) struct NoMetrics;
+/// How many measurements may wait for the hook.
+const KEPT: usize = 4096;
 
-impl Metrics for NoMetrics {
-    fn record(&self, _: &Metric<'_>) {}
+/// The way to the application's hook, if it has one.
+#[derive(Debug)]
+pub(crate) struct Hook(Option<SyncSender<Metric>>);
+
+impl Hook {
+    /// Starts the hook's thread, which ends with this.
+    pub(crate) fn start(metrics: Option<Arc<dyn Metrics>>) -> std::io::Result<Self> {
+        let Some(metrics) = metrics else { return Ok(Self(None)) };
+        let (give, take) = sync_channel::<Metric>(KEPT);
+        std::thread::Builder::new().name("tenure-metrics".into()).spawn(move || {
+            for metric in take {
+                let recorded = catch_unwind(AssertUnwindSafe(|| metrics.record(&metric)));
+                if recorded.is_err() {
+                    tracing::error!(target: "tenure", ?metric, "the metrics hook panicked");
+                }
+            }
+        })?;
+        Ok(Self(Some(give)))
+    }
+
+    /// Passes a measurement on. It never waits: what does not fit is dropped.
+    pub(crate) fn record(&self, metric: Metric) {
+        if let Some(give) = &self.0 {
+            let _ = give.try_send(metric);
+        }
+    }
 }
 
 /// Hands measurements to the recorder of the `metrics` crate:
@@ -134,7 +160,7 @@ pub struct MetricsRecorder;
 #[cfg(feature = "metrics")]
 impl Metrics for MetricsRecorder {
     #[allow(clippy::cast_precision_loss)]
-    fn record(&self, metric: &Metric<'_>) {
+    fn record(&self, metric: &Metric) {
         match metric {
             Metric::Elected { election, number } => {
                 let election = election.to_string();

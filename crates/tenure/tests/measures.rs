@@ -15,7 +15,7 @@ use tenure::{Metric, Metrics, Verb};
 struct Kept(Mutex<Vec<String>>);
 
 impl Metrics for Kept {
-    fn record(&self, metric: &Metric<'_>) {
+    fn record(&self, metric: &Metric) {
         let line = match metric {
             Metric::Elected { election, number } => format!("elected {election} {number}"),
             Metric::Lost { election, number, reason } => {
@@ -32,6 +32,22 @@ impl Metrics for Kept {
 }
 
 impl Kept {
+    /// Waits until the hook, on its own thread, was told `line` so often.
+    async fn until(&self, line: &str, times: usize) {
+        let told = async {
+            while self.count(line) < times {
+                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            }
+        };
+        within(told).await;
+        assert_eq!(self.count(line), times, "{line}");
+    }
+
+    fn margins(&self) -> Vec<u64> {
+        let kept = self.0.lock().unwrap();
+        kept.iter().filter_map(|l| l.strip_prefix("renewed ")?.parse().ok()).collect()
+    }
+
     fn count(&self, line: &str) -> usize {
         self.0.lock().unwrap().iter().filter(|kept| *kept == line).count()
     }
@@ -46,25 +62,52 @@ async fn the_hook_gets_transitions_requests_and_the_margin_left() {
     let hook = kept.clone();
     let tenure = stage.connect_with(|m| m.id("a").metrics(hook)).await.unwrap();
     let leadership = within(tenure.election("e").campaign()).await.unwrap();
-    assert_eq!(kept.count("elected e 1"), 1);
-    assert_eq!((kept.count("join answered"), kept.count("claim answered")), (1, 1));
+    kept.until("elected e 1", 1).await;
+    kept.until("join answered", 1).await;
+    kept.until("claim answered", 1).await;
     stage.advance(secs(10)).await;
-    assert_eq!(kept.count("heartbeat answered"), 4);
+    kept.until("heartbeat answered", 4).await;
     // Trust less the heartbeat interval: 8,990 − 2,500, to the step of the
     // stage's clock.
-    let renewed = kept.0.lock().unwrap();
-    let margins: Vec<u64> =
-        renewed.iter().filter_map(|l| l.strip_prefix("renewed ")?.parse().ok()).collect();
-    drop(renewed);
-    assert_eq!(margins.len(), 4);
+    let margins = within(async {
+        loop {
+            let margins = kept.margins();
+            if margins.len() >= 4 {
+                return margins;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     assert!(margins.iter().all(|left| (5000..=6500).contains(left)), "{margins:?}");
     stage.faults().script(StoreVerb::Heartbeat, [Fault::FailBefore]);
     stage.advance(secs(5)).await;
-    assert_eq!(kept.count("heartbeat failed"), 1);
+    kept.until("heartbeat failed", 1).await;
     within(leadership.resign()).await.unwrap();
-    assert_eq!(kept.count("lost e 1 Resigned"), 1);
-    assert_eq!(kept.count("release answered"), 1);
+    kept.until("lost e 1 Resigned", 1).await;
+    kept.until("release answered", 1).await;
     assert_eq!(Verb::Heartbeat.name(), "heartbeat");
+}
+
+/// F2: a hook that never returns delays no renewal, and costs no memory without
+/// bound.
+#[tokio::test]
+async fn a_hook_that_blocks_delays_no_renewal() {
+    #[derive(Debug)]
+    struct Blocks;
+    impl Metrics for Blocks {
+        fn record(&self, _: &Metric) {
+            loop {
+                std::thread::park();
+            }
+        }
+    }
+    let stage = Stage::new();
+    let tenure = stage.connect_with(|m| m.id("a").metrics(Arc::new(Blocks))).await.unwrap();
+    let leadership = within(tenure.election("e").campaign()).await.unwrap();
+    stage.advance(secs(60)).await;
+    assert!(leadership.is_current());
+    within(leadership.resign()).await.unwrap();
 }
 
 /// Writes each event as one line: its message and its fields.

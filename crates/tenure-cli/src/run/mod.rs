@@ -46,7 +46,7 @@ pub(crate) fn hidden(mut args: impl Iterator<Item = OsString>) -> Option<Exit> {
 struct Renewals(Notify);
 
 impl Metrics for Renewals {
-    fn record(&self, metric: &Metric<'_>) {
+    fn record(&self, metric: &Metric) {
         if let Metric::Renewed { .. } = metric {
             self.0.notify_one();
         }

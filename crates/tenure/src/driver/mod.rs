@@ -13,7 +13,6 @@ mod start;
 mod waits;
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tenure_core::{
@@ -28,7 +27,7 @@ pub(crate) use command::{Answer, Command, Patience};
 pub(crate) use start::{Plan, Started, random, start};
 
 use self::waits::{Campaign, Over, Waits};
-use crate::metrics::{Metric, Metrics, Verb};
+use crate::metrics::{Hook, Metric, Verb};
 use crate::reign::{Reign, TrustedUntil};
 use crate::time::{Time, Timer};
 use crate::{Error, Result};
@@ -41,7 +40,7 @@ struct Driver {
     ns: Namespace,
     time: Time,
     board: Arc<Board>,
-    metrics: Arc<dyn Metrics>,
+    metrics: Hook,
     /// The member's one trust, where one heartbeat renews everything.
     trust: Arc<TrustedUntil>,
     /// What is led, and the ticket of the campaign that won it.
@@ -135,7 +134,7 @@ impl Driver {
     fn on_answered(&mut self, answered: Answered) {
         let Answered { id, verb, started, result } = answered;
         let latency = self.time.now().since(started);
-        self.measure(&Metric::Request { verb, latency, failed: result.is_err() });
+        self.metrics.record(Metric::Request { verb, latency, failed: result.is_err() });
         self.note_health(verb, &result);
         let result = Box::new(result.map_err(|error| Failed::from(&error)));
         self.feed(Input::Reply { id, result });
@@ -242,7 +241,7 @@ impl Driver {
                     Some((reign, _)) => reign.trust().set(until),
                     None => self.trust.set(until),
                 }
-                self.measure(&Metric::Renewed { margin_left });
+                self.metrics.record(Metric::Renewed { margin_left });
             }
             Event::Elected { term, trusted_until } => self.on_elected(term, trusted_until),
             Event::Stopping { election, number, reason, drain_until } => {
@@ -290,7 +289,7 @@ impl Driver {
         let ticket = campaign.as_ref().map_or(0, |campaign| campaign.ticket);
         self.reigns.insert(election.clone(), (reign.clone(), ticket));
         self.board.elected(reign.clone());
-        self.measure(&Metric::Elected { election: &election, number });
+        self.metrics.record(Metric::Elected { election: election.clone(), number });
         let told = campaign.map(|campaign| campaign.reply.send(Ok(Some(reign))));
         if !matches!(told, Some(Ok(()))) {
             // Nobody waits any more: no work began, so give it back at once.
@@ -307,7 +306,7 @@ impl Driver {
         if let Some((reign, _)) = self.reigns.remove(election) {
             reign.end(reason);
             self.board.lost(election, reason);
-            self.measure(&Metric::Lost { election, number, reason });
+            self.metrics.record(Metric::Lost { election: election.clone(), number, reason });
         }
     }
 
@@ -345,15 +344,6 @@ impl Driver {
             };
             let _ = campaign.reply.send(outcome);
             self.feed(Input::Withdraw { election });
-        }
-    }
-
-    /// Hands a measurement to the application's hook. What goes wrong in there
-    /// must not cost the leadership.
-    fn measure(&self, metric: &Metric<'_>) {
-        let recorded = catch_unwind(AssertUnwindSafe(|| self.metrics.record(metric)));
-        if recorded.is_err() {
-            tracing::error!(target: "tenure", ?metric, "the metrics hook panicked");
         }
     }
 }

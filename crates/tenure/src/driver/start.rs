@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{Board, Command, Driver, hints::Hints, waits::Waits};
 use crate::connect::{LivenessLocks, Opened, Target};
-use crate::metrics::Metrics;
+use crate::metrics::Hook;
 use crate::time::{Time, Timer};
 use crate::{Error, Result};
 
@@ -23,7 +23,7 @@ pub(crate) struct Plan {
     pub(crate) profile: Profile,
     pub(crate) settings: Settings,
     pub(crate) time: Time,
-    pub(crate) metrics: Arc<dyn Metrics>,
+    pub(crate) metrics: Hook,
 }
 
 /// A driver that runs.
