@@ -138,9 +138,12 @@ impl Machine {
         }
     }
 
-    /// Whether the store holds, or may hold, a term for this member.
+    /// Whether the store holds, or may hold, a term for this member. A bid
+    /// that was not answered may have won: if its heartbeats wrote the long ttl
+    /// of an idle member, a crash would keep the others waiting for that long.
     fn holds_anything(&self) -> bool {
-        self.standings.held() > 0 || self.debts.terms() > 0
+        let terms = self.standings.held() + self.debts.terms();
+        terms + self.standings.unclear() > 0
     }
 
     pub(super) fn membership_wake(&self) -> Option<Mono> {

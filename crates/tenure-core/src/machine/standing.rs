@@ -88,6 +88,8 @@ pub(super) struct Standings {
     bids: BTreeSet<(Mono, ElectionName)>,
     ends: BTreeSet<(Mono, ElectionName)>,
     held: usize,
+    /// How many bids have not been answered.
+    unclear: usize,
 }
 
 impl Standings {
@@ -104,8 +106,14 @@ impl Standings {
         self.held
     }
 
+    /// How many bids may have won without our knowing.
+    pub(super) fn unclear(&self) -> usize {
+        self.unclear
+    }
+
     pub(super) fn insert(&mut self, election: ElectionName, candidacy: Candidacy) {
         self.remove(&election);
+        self.unclear += usize::from(candidacy.open_nonce.is_some());
         self.index(&election, &candidacy.stage);
         self.by_election.insert(election, candidacy);
     }
@@ -113,6 +121,7 @@ impl Standings {
     pub(super) fn remove(&mut self, election: &ElectionName) -> Option<Candidacy> {
         let candidacy = self.by_election.remove(election)?;
         self.unindex(election, &candidacy.stage);
+        self.unclear -= usize::from(candidacy.open_nonce.is_some());
         Some(candidacy)
     }
 

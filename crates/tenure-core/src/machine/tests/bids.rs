@@ -1,5 +1,6 @@
 //! Standing for elections: when to bid, and with what (E2, T5, F4, H11, H21).
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::script::*;
@@ -22,6 +23,25 @@ fn waiting(left: u64, ahead: u32) -> Script {
 
 fn vacant() -> ElectionView {
     ElectionView::vacant(name("nightly"))
+}
+
+/// A bid that was not answered may have won: until that is known, heartbeats
+/// write the short ttl of a holder, so that a crash frees the term after one ttl
+/// and not after the long one of an idle member.
+#[test]
+fn a_member_whose_bid_was_not_answered_beats_like_a_holder() {
+    let mut script = Script::standing(SHARED, "nightly");
+    let mut ttls = Vec::new();
+    script.play(8_000, |_, request| match request {
+        Request::Heartbeat(beat) => {
+            ttls.push(beat.ttl);
+            Some(Ok(alive(1)))
+        }
+        Request::Claim(_) => Some(Err(UNKNOWN)),
+        _ => None,
+    });
+    assert!(ttls.len() >= 2, "it beats as often as a holder: {ttls:?}");
+    assert!(ttls.iter().all(|ttl| *ttl == Settings::default().ttl()), "{ttls:?}");
 }
 
 /// E2, H21: a bid whose answer was lost is repeated with its nonce, and the term
