@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
+mod chaos;
 mod failure;
 mod fix;
 mod metadata;
@@ -27,6 +28,7 @@ cargo xtask <verb>
   tidy            only the repository's own rules
   bench [name]    run the benchmarks, or one of them
   sim [options]   run seeds of the simulator; --help lists the options
+  chaos [options] hurt real processes and their store; --help lists the options
   serve [name]    start the servers that tests use, print how to reach them, and
                   stop them at Ctrl-C
 ";
@@ -55,6 +57,7 @@ fn dispatch(args: &[String]) -> Outcome {
         "bench" => bench::run(rest),
         "serve" => servers::serve(rest),
         "sim" => sim::run(rest),
+        "chaos" => chaos::run(rest),
         // How this program starts the process that keeps a server; not for people.
         servers::GUARD => servers::guard(rest),
         "help" | "--help" | "-h" => {

@@ -19,6 +19,8 @@ use std::process::{Child, Command, Stdio};
 use crate::failure::{Doing, Failure, Outcome};
 use crate::metadata::{Package, has_crate};
 pub(crate) use guard::guard;
+pub(crate) use install::packages as install;
+pub(crate) use postgres::programs as postgres_programs;
 use running::Running;
 use scratch::Scratch;
 

@@ -16,6 +16,8 @@ use crate::failure::{Doing, Failure, Outcome};
 const URL: &str = "TENURE_TEST_POSTGRES_URL";
 /// Names a folder with another version's programs.
 const BIN: &str = "TENURE_POSTGRES_BIN";
+/// Names whom to run a server as, where it cannot be ourselves: `uid:gid`.
+const USER: &str = "TENURE_POSTGRES_USER";
 /// What we run of it.
 const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_isready"];
 /// Where Debian puts them, in a folder for each version.
@@ -87,6 +89,17 @@ fn provide_company() -> Outcome {
         missing.push("python3-psycopg2");
     }
     if missing.is_empty() { Ok(()) } else { install::packages(&missing) }
+}
+
+/// For a program that runs servers of its own: where PostgreSQL's programs are,
+/// installed if need be, and whom to run them as.
+pub(crate) fn programs() -> Outcome<Vec<(String, String)>> {
+    Postgres.provide()?;
+    let mut environment = vec![(BIN.to_owned(), locate()?.display().to_string())];
+    if let Some((uid, gid)) = user()? {
+        environment.push((USER.to_owned(), format!("{uid}:{gid}")));
+    }
+    Ok(environment)
 }
 
 /// Where one server lives.

@@ -30,8 +30,10 @@ pub(crate) fn layer(name: &str) -> Option<Layer> {
         "tenure" => Layer::Facade,
         "tenure-core" => Layer::Core,
         "tenure-store" => Layer::Store,
-        "tenure-conformance" | "tenure-sim" => Layer::Proof,
-        "tenure-cli" | "tenure-registry" | "tenure-server" | "tenure-grpc" => Layer::Above,
+        "tenure-conformance" | "tenure-model" | "tenure-sim" => Layer::Proof,
+        "tenure-chaos" | "tenure-cli" | "tenure-registry" | "tenure-server" | "tenure-grpc" => {
+            Layer::Above
+        }
         other if other.starts_with("tenure-") => Layer::Backend,
         _ => return None,
     })
@@ -121,6 +123,7 @@ mod tests {
             ("tenure-conformance", "tenure-store"),
             ("tenure", "tenure-sqlite"),
             ("tenure-cli", "tenure"),
+            ("tenure-chaos", "tenure"),
             ("xtask", "tenure-sqlite"),
         ] {
             assert!(!refused(from, to), "{from} may depend on {to}");

@@ -1,0 +1,28 @@
+#![doc = include_str!("../README.md")]
+
+mod books;
+pub mod checker;
+mod clock;
+mod crew;
+mod failure;
+mod keeper;
+mod nemesis;
+mod options;
+mod proxy;
+mod record;
+mod report;
+mod rng;
+mod run;
+mod schedule;
+mod timeline;
+mod worker;
+
+pub use clock::Nanos;
+pub use failure::{Failure, Outcome};
+pub use keeper::keep;
+pub use nemesis::Mark;
+pub use options::{Options, Sabotage, StoreKind, USAGE};
+pub use record::Line;
+pub use report::Report;
+pub use run::run;
+pub use worker::{Orders, work};

@@ -1,0 +1,246 @@
+//! The nemesis: carries the schedule out, one action at a time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+use crate::books;
+use crate::clock::{self, Nanos};
+use crate::crew::Crew;
+use crate::failure::{Failure, Outcome};
+use crate::keeper::Keeper;
+use crate::proxy::{Flow, Proxy, Side};
+use crate::schedule::{Aim, Fault, Planned};
+
+/// The store, as far as it can be hurt.
+pub(crate) enum Victim {
+    /// A file: its path.
+    Sqlite(String),
+    /// A server, with a proxy for each place.
+    Postgres { keeper: Arc<Mutex<Keeper>>, proxies: Vec<Proxy> },
+}
+
+/// A fault that happened, for the report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// How it is called.
+    pub name: &'static str,
+    /// Which place it hit; `None` if all.
+    pub slot: Option<usize>,
+    /// When it began.
+    pub from: Nanos,
+    /// When it was over.
+    pub to: Nanos,
+}
+
+/// The end of a fault, or its beginning.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Action {
+    Fault(usize),
+    Resume { slot: usize, life: u32 },
+    Refill { slot: usize },
+    Calm { slot: usize, weather: usize },
+    StoreUp,
+}
+
+/// Carries out a schedule.
+pub(crate) struct Nemesis<'r> {
+    pub(crate) crew: &'r mut Crew,
+    victim: &'r Victim,
+    planned: &'r [Planned],
+    queue: BinaryHeap<Reverse<(Nanos, Action)>>,
+    marks: Vec<Mark>,
+    /// Which weather each place has, as the number of its mark.
+    weather: Vec<usize>,
+    hogs: Vec<std::thread::JoinHandle<Outcome>>,
+    store: Option<JoinHandle<Outcome>>,
+    store_is_down: bool,
+}
+
+impl<'r> Nemesis<'r> {
+    pub(crate) fn new(
+        crew: &'r mut Crew,
+        victim: &'r Victim,
+        planned: &'r [Planned],
+        from: Nanos,
+    ) -> Self {
+        let due =
+            |(at, p): (usize, &Planned)| Reverse((from + clock::nanos(p.at), Action::Fault(at)));
+        let queue = planned.iter().enumerate().map(due).collect();
+        let weather = match victim {
+            Victim::Postgres { proxies, .. } => vec![usize::MAX; proxies.len()],
+            Victim::Sqlite(_) => Vec::new(),
+        };
+        Self {
+            crew,
+            victim,
+            planned,
+            queue,
+            marks: Vec::new(),
+            weather,
+            hogs: Vec::new(),
+            store: None,
+            store_is_down: false,
+        }
+    }
+
+    /// Everything, to the end of the last fault.
+    pub(crate) async fn run(mut self) -> Outcome<Vec<Mark>> {
+        while let Some(Reverse((due, action))) = self.queue.pop() {
+            let wait = due.saturating_sub(clock::now());
+            tokio::time::sleep(Duration::from_nanos(wait)).await;
+            self.crew.all_well()?;
+            self.act(action).await?;
+        }
+        if let Some(starting) = self.store.take() {
+            started(starting).await?;
+        }
+        for hog in self.hogs.drain(..) {
+            hog.join().map_err(|_| Failure::new("the one that held the lock panicked"))??;
+        }
+        Ok(self.marks)
+    }
+
+    async fn act(&mut self, action: Action) -> Outcome {
+        match action {
+            Action::Fault(at) => self.begin(self.planned[at].fault).await,
+            Action::Resume { slot, life } => self.crew.resume(slot, life),
+            Action::Refill { slot } => self.crew.spawn(slot),
+            Action::Calm { slot, weather } => {
+                // A later weather has its own end.
+                if let (Victim::Postgres { proxies, .. }, true) =
+                    (self.victim, self.weather.get(slot) == Some(&weather))
+                {
+                    proxies[slot].set_flow(Flow::Pass);
+                }
+                Ok(())
+            }
+            Action::StoreUp => {
+                if let Victim::Postgres { keeper, .. } = self.victim {
+                    self.store = Some(in_background(keeper, Keeper::up));
+                }
+                self.store_is_down = false;
+                Ok(())
+            }
+        }
+    }
+
+    /// A fault that finds nobody to hit does not happen, and is not counted.
+    async fn begin(&mut self, fault: Fault) -> Outcome {
+        match fault {
+            Fault::Kill { aim, back_after } => {
+                let slot = self.hit(aim);
+                if self.crew.kill(slot)? {
+                    self.mark(fault, Some(slot), back_after);
+                    self.after(back_after, Action::Refill { slot });
+                }
+                Ok(())
+            }
+            Fault::Stop { aim, lasting } => {
+                let slot = self.hit(aim);
+                if let Some(life) = self.crew.stop(slot)? {
+                    self.mark(fault, Some(slot), lasting);
+                    self.after(lasting, Action::Resume { slot, life });
+                }
+                Ok(())
+            }
+            Fault::Jump { slot, to } => {
+                self.mark(fault, Some(slot), Duration::ZERO);
+                self.crew.jump(slot, to)
+            }
+            Fault::Hog { lasting } => {
+                if let Victim::Sqlite(path) = self.victim {
+                    let path = path.clone();
+                    self.hogs.push(std::thread::spawn(move || books::hog(&path, lasting)));
+                    self.mark(fault, None, lasting);
+                }
+                Ok(())
+            }
+            Fault::StoreKill { down_for } => self.kill_store(fault, down_for).await,
+            Fault::Cut { aim } => self.network(fault, aim, Duration::ZERO, Proxy::cut),
+            Fault::HalfClose { aim, toward_store } => {
+                let side = if toward_store { Side::ToStore } else { Side::ToWorker };
+                self.network(fault, aim, Duration::ZERO, |proxy| proxy.half_close(side))
+            }
+            Fault::Delay { aim, by, lasting } => {
+                self.network(fault, aim, lasting, |proxy| proxy.set_flow(Flow::Late(by)))
+            }
+            Fault::BlackHole { aim, lasting } => {
+                self.network(fault, aim, lasting, |proxy| proxy.set_flow(Flow::Hold))
+            }
+        }
+    }
+
+    fn network(
+        &mut self,
+        fault: Fault,
+        aim: Aim,
+        lasting: Duration,
+        act: impl FnOnce(&Proxy),
+    ) -> Outcome {
+        let Victim::Postgres { proxies, .. } = self.victim else { return Ok(()) };
+        let slot = self.hit(aim);
+        act(&proxies[slot]);
+        let weather = self.marks.len();
+        self.mark(fault, Some(slot), lasting);
+        if lasting > Duration::ZERO {
+            self.weather[slot] = weather;
+            self.after(lasting, Action::Calm { slot, weather });
+        }
+        Ok(())
+    }
+
+    async fn kill_store(&mut self, fault: Fault, down_for: Duration) -> Outcome {
+        let Victim::Postgres { keeper, .. } = self.victim else { return Ok(()) };
+        let starting = self.store.as_ref().is_some_and(|starting| !starting.is_finished());
+        if self.store_is_down || starting {
+            return Ok(());
+        }
+        if let Some(done) = self.store.take() {
+            started(done).await?;
+        }
+        self.mark(fault, None, down_for);
+        self.store_is_down = true;
+        started(in_background(keeper, Keeper::down)).await?;
+        self.after(down_for, Action::StoreUp);
+        Ok(())
+    }
+
+    /// Whom an aim means now: one that runs, if there is any.
+    fn hit(&self, aim: Aim) -> usize {
+        let named = match aim {
+            Aim::Leader(slot) => self.crew.leader().unwrap_or(slot),
+            Aim::Slot(slot) => slot,
+        };
+        let slots = self.crew.size();
+        let mut from_there = (0..slots).map(|step| (named + step) % slots);
+        from_there.find(|slot| self.crew.runs(*slot)).unwrap_or(named)
+    }
+
+    fn after(&mut self, wait: Duration, action: Action) {
+        self.queue.push(Reverse((clock::now() + clock::nanos(wait), action)));
+    }
+
+    fn mark(&mut self, fault: Fault, slot: Option<usize>, lasting: Duration) {
+        let from = clock::now();
+        self.marks.push(Mark { name: fault.name(), slot, from, to: from + clock::nanos(lasting) });
+    }
+}
+
+/// What the keeper does takes seconds; meanwhile the proxies must go on.
+fn in_background(
+    keeper: &Arc<Mutex<Keeper>>,
+    work: impl FnOnce(&mut Keeper) -> Outcome + Send + 'static,
+) -> JoinHandle<Outcome> {
+    let keeper = keeper.clone();
+    tokio::task::spawn_blocking(move || {
+        work(&mut keeper.lock().unwrap_or_else(PoisonError::into_inner))
+    })
+}
+
+async fn started(task: JoinHandle<Outcome>) -> Outcome {
+    task.await.map_err(|_| Failure::new("the talk with the store's keeper panicked"))?
+}

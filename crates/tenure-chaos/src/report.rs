@@ -1,0 +1,220 @@
+//! What is told of a run: a text to read, and whether it passed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::checker::Verdict;
+use crate::clock::{Nanos, seconds};
+use crate::failure::{Doing, Outcome};
+use crate::nemesis::Mark;
+use crate::options::Options;
+use crate::timeline;
+
+/// How many violations are shown; the number of all is always told.
+const SHOWN: usize = 20;
+
+/// A run that is over.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What was asked for.
+    pub options: Options,
+    /// Where everything lies.
+    pub folder: PathBuf,
+    /// When it began.
+    pub from: Nanos,
+    /// When it ended.
+    pub to: Nanos,
+    /// The faults that happened.
+    pub marks: Vec<Mark>,
+    /// What the checker says.
+    pub verdict: Verdict,
+    /// How long after the last fault somebody led.
+    pub healed: Duration,
+    /// How many workers had a wall clock that could be jumped.
+    pub jumps: usize,
+    /// How many terms were won with a wall clock off the truth.
+    pub jumped: usize,
+}
+
+impl Report {
+    /// What is wrong with the run; empty if it passed.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let violations = self.verdict.violations.len();
+        if violations > 0 {
+            problems.push(format!("{violations} violations"));
+        }
+        let (faults, least) = (self.marks.len(), self.options.least_faults());
+        if u64::try_from(faults).unwrap_or(u64::MAX) < least {
+            problems.push(format!("only {faults} faults, and at least {least} are asked for"));
+        }
+        if self.verdict.acknowledged == 0 {
+            problems.push("nobody wrote anything under the fence".into());
+        }
+        if self.verdict.loose_lost == 0 {
+            let text = "the unfenced counter lost nothing: these faults would not show a fence \
+                        that does not hold";
+            problems.push(text.into());
+        }
+        problems
+    }
+
+    /// The share of the run in which somebody was known to lead.
+    fn led(&self) -> f64 {
+        let led: Nanos = self.verdict.reigns.iter().map(|reign| reign.to - reign.from).sum();
+        seconds(led) / seconds(self.to - self.from).max(1e-9)
+    }
+
+    /// The text.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let options = &self.options;
+        let verdict = &self.verdict;
+        let mut line = |name: &str, value: String| {
+            let _ = writeln!(text, "{name:<18}{value}");
+        };
+        line("command", options.command());
+        line("store", options.store.name().into());
+        line("workers", format!("{}, ttl {:?}", options.workers, options.ttl));
+        line("lasted", format!("{:.1} s", seconds(self.to - self.from)));
+        line("faults", format!("{}: {}", self.marks.len(), self.kinds()));
+        line("wall clocks", self.clocks());
+        let terms = verdict.reigns.len();
+        line("terms led", format!("{terms}, in {:.0} % of the time", self.led() * 100.0));
+        line("after the faults", format!("somebody led within {:.1} s", self.healed.as_secs_f64()));
+        line("overlaps", verdict.overlaps().to_string());
+        line(
+            "fenced writes",
+            format!(
+                "{} acknowledged, {} in doubt, {} refused by the fence; {} lost, doubled or stale",
+                verdict.acknowledged,
+                verdict.in_doubt,
+                verdict.refused,
+                verdict.broken_writes()
+            ),
+        );
+        line(
+            "unfenced writes",
+            format!("{} acknowledged, at least {} of them lost", verdict.loose, verdict.loose_lost),
+        );
+        for violation in verdict.violations.iter().take(SHOWN) {
+            line("VIOLATION", violation.to_string());
+        }
+        let problems = self.problems();
+        line(
+            "verdict",
+            match problems.is_empty() {
+                true => "passed".into(),
+                false => format!("FAILED: {}", problems.join("; ")),
+            },
+        );
+        text
+    }
+
+    fn kinds(&self) -> String {
+        let mut kinds: BTreeMap<&str, u32> = BTreeMap::new();
+        for mark in &self.marks {
+            *kinds.entry(mark.name).or_default() += 1;
+        }
+        let kinds: Vec<String> = kinds.iter().map(|(name, n)| format!("{name} {n}")).collect();
+        kinds.join(", ")
+    }
+
+    fn clocks(&self) -> String {
+        match self.jumps {
+            0 => "not jumped: libfaketime is not installed".into(),
+            n => format!("jumped in {n} workers; {} terms won with a wrong clock", self.jumped),
+        }
+    }
+
+    /// Writes the text and the picture into the folder of the run.
+    pub fn write(&self) -> Outcome {
+        for (name, text) in [("report.txt", self.text()), ("timeline.svg", timeline::svg(self))] {
+            let path = self.folder.join(name);
+            fs::write(&path, text).doing(|| format!("write {}", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::checker::{Reign, Violation, Worker};
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    /// Ten seconds with two terms, a stop and a fault of the store.
+    pub(crate) fn sample() -> Report {
+        let reign = |slot, term, from: Nanos, to: Nanos| Reign {
+            worker: Worker { slot, life: 1 },
+            term,
+            from: from * SECOND,
+            to: to * SECOND,
+        };
+        let mark = |name, slot, from: Nanos, to: Nanos| Mark {
+            name,
+            slot,
+            from: from * SECOND,
+            to: to * SECOND,
+        };
+        let lasting = Duration::from_secs(1);
+        Report {
+            options: Options { lasting, ..Options::default() },
+            folder: PathBuf::new(),
+            from: 100 * SECOND,
+            to: 110 * SECOND,
+            marks: vec![mark("stop", Some(0), 103, 106), mark("store killed", None, 107, 108)],
+            verdict: Verdict {
+                reigns: vec![reign(0, 1, 101, 103), reign(1, 2, 104, 109)],
+                acknowledged: 9,
+                loose: 8,
+                loose_lost: 3,
+                ..Verdict::default()
+            },
+            healed: Duration::from_millis(500),
+            jumps: 0,
+            jumped: 0,
+        }
+    }
+
+    /// The text says what was asked, what happened and what came out.
+    #[test]
+    fn a_good_run_passes_and_tells_its_figures() {
+        let text = sample().text();
+        for part in [
+            "cargo xtask chaos --store sqlite --seconds 1 --seed 1",
+            "2: stop 1, store killed 1",
+            "libfaketime is not installed",
+            "2, in 70 % of the time",
+            "9 acknowledged",
+            "at least 3 of them lost",
+            "verdict           passed",
+        ] {
+            assert!(text.contains(part), "{part:?} is not in:\n{text}");
+        }
+    }
+
+    /// Each way to fail fails, and says why.
+    #[test]
+    fn a_run_that_shows_nothing_does_not_pass() {
+        type Break = fn(&mut Report);
+        let breaks: [(Break, &str); 4] = [
+            (|r| r.verdict.violations.push(Violation::Lost("x".into())), "1 violations"),
+            (|r| r.options.lasting = Duration::from_secs(600), "only 2 faults"),
+            (|r| r.verdict.acknowledged = 0, "nobody wrote"),
+            (|r| r.verdict.loose_lost = 0, "lost nothing"),
+        ];
+        assert!(sample().problems().is_empty());
+        for (break_it, part) in breaks {
+            let mut report = sample();
+            break_it(&mut report);
+            let problems = report.problems();
+            assert!(problems.len() == 1 && problems[0].contains(part), "{part}: {problems:?}");
+            assert!(report.text().contains("FAILED"));
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! What will go wrong, and when: a function of the seed.
+
+use std::time::Duration;
+
+use crate::options::{Options, StoreKind};
+use crate::rng::Rng;
+
+/// Whom a fault is aimed at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aim {
+    /// Whoever leads at that moment; if nobody does, the place that is named.
+    Leader(usize),
+    /// The worker in this place.
+    Slot(usize),
+}
+
+/// One thing that goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// `kill -9`, and a new process in its place a while later.
+    Kill {
+        /// Whom.
+        aim: Aim,
+        /// When the place is filled again.
+        back_after: Duration,
+    },
+    /// SIGSTOP, and SIGCONT a while later.
+    Stop {
+        /// Whom.
+        aim: Aim,
+        /// For how long.
+        lasting: Duration,
+    },
+    /// All connections to the store are cut.
+    Cut {
+        /// Whose.
+        aim: Aim,
+    },
+    /// Every chunk of data arrives late, in both directions.
+    Delay {
+        /// Whose.
+        aim: Aim,
+        /// How late.
+        by: Duration,
+        /// For how long.
+        lasting: Duration,
+    },
+    /// Nothing arrives, and nothing says so; what was sent meanwhile arrives
+    /// when it is over.
+    BlackHole {
+        /// Whose.
+        aim: Aim,
+        /// For how long.
+        lasting: Duration,
+    },
+    /// One direction of every connection is closed, the other stays open.
+    HalfClose {
+        /// Whose.
+        aim: Aim,
+        /// Whether the direction to the store is the one that is closed.
+        toward_store: bool,
+    },
+    /// `kill -9` of the store, which is started again a while later.
+    StoreKill {
+        /// How long it stays away.
+        down_for: Duration,
+    },
+    /// Another process holds the write lock of the file.
+    Hog {
+        /// For how long.
+        lasting: Duration,
+    },
+    /// The worker's wall clock is set to another time.
+    Jump {
+        /// Whose: a worker whose wall clock is in our hands.
+        slot: usize,
+        /// How far from the true time, in seconds.
+        to: i64,
+    },
+}
+
+impl Fault {
+    /// How it is called in the report.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Kill { .. } => "kill -9",
+            Self::Stop { .. } => "stop",
+            Self::Cut { .. } => "cut",
+            Self::Delay { .. } => "delay",
+            Self::BlackHole { .. } => "black hole",
+            Self::HalfClose { .. } => "half close",
+            Self::StoreKill { .. } => "store killed",
+            Self::Hog { .. } => "lock held",
+            Self::Jump { .. } => "clock jump",
+        }
+    }
+}
+
+/// A fault and when it happens, counted from the beginning of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Planned {
+    /// When.
+    pub at: Duration,
+    /// What.
+    pub fault: Fault,
+}
+
+/// The time between two faults: 0.8 s on average.
+const GAP_MS: (u64, u64) = (300, 1_300);
+/// The first fault waits until workers have started.
+const FIRST: Duration = Duration::from_secs(2);
+
+/// The whole schedule of a run. `jumps` says how many of the first places have a
+/// wall clock that can be jumped.
+pub(crate) fn plan(options: &Options, jumps: usize) -> Vec<Planned> {
+    let mut dice = Dice { rng: Rng::new(options.seed), options, jumps };
+    let mut planned = Vec::new();
+    let mut at = FIRST;
+    while at < options.lasting {
+        // The first is the one that the unfenced counter cannot survive.
+        let fault = if planned.is_empty() { dice.long_stop() } else { dice.fault() };
+        planned.push(Planned { at, fault });
+        at += dice.millis(GAP_MS.0, GAP_MS.1);
+    }
+    planned
+}
+
+/// One more stop of a leader, now, and long enough for others to lead meanwhile.
+pub(crate) fn lesson(ttl: Duration) -> Planned {
+    let fault = Fault::Stop { aim: Aim::Leader(0), lasting: ttl * 5 / 2 };
+    Planned { at: Duration::ZERO, fault }
+}
+
+struct Dice<'o> {
+    rng: Rng,
+    options: &'o Options,
+    jumps: usize,
+}
+
+impl Dice<'_> {
+    fn millis(&mut self, least: u64, most: u64) -> Duration {
+        Duration::from_millis(self.rng.between(least, most))
+    }
+
+    /// So many hundredths of the ttl.
+    fn ttls(&mut self, least: u64, most: u64) -> Duration {
+        let hundredths = u32::try_from(self.rng.between(least, most)).unwrap_or(100);
+        self.options.ttl * hundredths / 100
+    }
+
+    /// The leader is the one worth hitting.
+    fn aim(&mut self) -> Aim {
+        let slot = self.rng.index(self.options.workers);
+        if self.rng.between(1, 10) <= 7 { Aim::Leader(slot) } else { Aim::Slot(slot) }
+    }
+
+    fn long_stop(&mut self) -> Fault {
+        let slot = self.rng.index(self.options.workers);
+        Fault::Stop { aim: Aim::Leader(slot), lasting: self.ttls(180, 300) }
+    }
+
+    fn fault(&mut self) -> Fault {
+        let roll = self.rng.between(0, 99);
+        match (self.options.store, roll) {
+            (_, 90..) if self.jumps > 0 => self.jump(),
+            (StoreKind::Sqlite, 0..35) | (StoreKind::Postgres, 0..20) => {
+                Fault::Kill { aim: self.aim(), back_after: self.millis(50, 1_500) }
+            }
+            (StoreKind::Sqlite, 35..75) | (StoreKind::Postgres, 20..45) => self.stop(),
+            (StoreKind::Sqlite, _) => Fault::Hog { lasting: self.ttls(10, 180) },
+            (StoreKind::Postgres, 45..55) => Fault::Cut { aim: self.aim() },
+            (StoreKind::Postgres, 55..65) => {
+                Fault::Delay { aim: self.aim(), by: self.ttls(5, 60), lasting: self.ttls(100, 300) }
+            }
+            (StoreKind::Postgres, 65..77) => {
+                Fault::BlackHole { aim: self.aim(), lasting: self.ttls(30, 300) }
+            }
+            (StoreKind::Postgres, 77..85) => {
+                let toward_store = self.rng.between(0, 1) == 1;
+                Fault::HalfClose { aim: self.aim(), toward_store }
+            }
+            (StoreKind::Postgres, _) => Fault::StoreKill { down_for: self.millis(0, 1_500) },
+        }
+    }
+
+    /// Mostly beyond the ttl, sometimes within it.
+    fn stop(&mut self) -> Fault {
+        if self.rng.between(1, 4) == 1 {
+            Fault::Stop { aim: self.aim(), lasting: self.ttls(20, 110) }
+        } else {
+            Fault::Stop { aim: self.aim(), lasting: self.ttls(110, 300) }
+        }
+    }
+
+    fn jump(&mut self) -> Fault {
+        let slot = self.rng.index(self.jumps);
+        // From seconds to a month, both ways, and back to the truth.
+        let by = [2, 60, 3_600, 86_400, 2_592_000][self.rng.index(5)];
+        let to = [by, -by, 0][self.rng.index(3)];
+        Fault::Jump { slot, to }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ten_minutes(store: StoreKind, seed: u64) -> Vec<Planned> {
+        let lasting = Duration::from_secs(600);
+        plan(&Options { store, seed, lasting, ..Options::default() }, 2)
+    }
+
+    /// A run can be had again.
+    #[test]
+    fn a_schedule_follows_from_its_seed() {
+        for store in [StoreKind::Sqlite, StoreKind::Postgres] {
+            assert_eq!(ten_minutes(store, 7), ten_minutes(store, 7));
+            assert_ne!(ten_minutes(store, 7), ten_minutes(store, 8));
+        }
+    }
+
+    /// The bar: at least 500 faults in ten minutes; and not without end.
+    #[test]
+    fn ten_minutes_bring_enough_faults_and_no_flood() {
+        for seed in 0..50 {
+            for store in [StoreKind::Sqlite, StoreKind::Postgres] {
+                let planned = ten_minutes(store, seed);
+                assert!((600..1_000).contains(&planned.len()), "{}", planned.len());
+                assert!(planned.iter().all(|p| p.at < Duration::from_secs(600)));
+                assert!(planned.is_sorted_by_key(|p| p.at));
+            }
+        }
+    }
+
+    /// Every kind that fits the store takes part, and none that does not.
+    #[test]
+    fn every_kind_of_fault_takes_part() {
+        let kinds = |store| {
+            let names = ten_minutes(store, 3).into_iter().map(|p| p.fault.name());
+            names.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(StoreKind::Sqlite), ["clock jump", "kill -9", "lock held", "stop"]);
+        let postgres = [
+            "black hole",
+            "clock jump",
+            "cut",
+            "delay",
+            "half close",
+            "kill -9",
+            "stop",
+            "store killed",
+        ];
+        assert_eq!(kinds(StoreKind::Postgres), postgres);
+    }
+
+    /// Where no wall clock is in our hands, none is jumped.
+    #[test]
+    fn without_clocks_to_jump_there_are_no_jumps() {
+        let options = Options { lasting: Duration::from_secs(600), ..Options::default() };
+        assert!(!plan(&options, 0).iter().any(|p| matches!(p.fault, Fault::Jump { .. })));
+    }
+}

@@ -1,0 +1,212 @@
+//! The picture of a run: who led when, and what went wrong when.
+
+use std::fmt::Write as _;
+
+use crate::clock::{Nanos, seconds};
+use crate::report::Report;
+
+/// How much time one row of the picture shows.
+const ROW: Nanos = 60_000_000_000;
+/// Sizes in pixels.
+const LEFT: f64 = 40.0;
+const WIDTH: f64 = 1_200.0;
+const LANE: f64 = 16.0;
+const TOP: f64 = 44.0;
+const GAP: f64 = 22.0;
+
+/// The colour of each kind of fault.
+const COLOURS: [(&str, &str); 9] = [
+    ("kill -9", "#c00000"),
+    ("stop", "#707070"),
+    ("cut", "#e06000"),
+    ("delay", "#e0b000"),
+    ("black hole", "#202020"),
+    ("half close", "#a05020"),
+    ("store killed", "#ff4040"),
+    ("lock held", "#4060c0"),
+    ("clock jump", "#a000c0"),
+];
+
+/// The picture as SVG.
+pub(crate) fn svg(report: &Report) -> String {
+    let page = Page { report, lanes: report.options.workers };
+    let mut out = String::new();
+    let (width, height) = (LEFT + WIDTH + 10.0, page.row_top(page.rows()));
+    let _ = writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         font-family=\"sans-serif\" font-size=\"10\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
+         <text x=\"{LEFT}\" y=\"14\" font-size=\"12\">{}</text>",
+        report.options.command()
+    );
+    page.legend(&mut out);
+    page.frames(&mut out);
+    page.faults(&mut out, false);
+    page.reigns(&mut out);
+    page.faults(&mut out, true);
+    out.push_str("</svg>\n");
+    out
+}
+
+struct Page<'r> {
+    report: &'r Report,
+    lanes: usize,
+}
+
+/// A number of lanes or rows, for drawing.
+#[allow(clippy::cast_precision_loss)]
+fn times(count: usize) -> f64 {
+    count as f64
+}
+
+impl Page<'_> {
+    fn rows(&self) -> usize {
+        let length = self.report.to.saturating_sub(self.report.from);
+        usize::try_from(length.div_ceil(ROW)).unwrap_or(1).max(1)
+    }
+
+    fn row_top(&self, row: usize) -> f64 {
+        TOP + times(row) * (times(self.lanes) * LANE + GAP)
+    }
+
+    fn legend(&self, out: &mut String) {
+        let mut x = LEFT;
+        for (name, colour) in COLOURS {
+            if !self.report.marks.iter().any(|mark| mark.name == name) {
+                continue;
+            }
+            let _ = writeln!(
+                out,
+                "<rect x=\"{x:.0}\" y=\"21\" width=\"10\" height=\"10\" fill=\"{colour}\"/>\
+                 <text x=\"{:.0}\" y=\"30\">{name}</text>",
+                x + 13.0
+            );
+            x += 30.0 + times(name.len()) * 6.0;
+        }
+    }
+
+    /// A frame for each row, with a line for each lane and the time at its left.
+    fn frames(&self, out: &mut String) {
+        for row in 0..self.rows() {
+            let top = self.row_top(row);
+            let start = times(row) * seconds(ROW);
+            let _ = writeln!(out, "<text x=\"{LEFT}\" y=\"{:.0}\">{start:.0} s</text>", top - 2.0);
+            for lane in 0..self.lanes {
+                let y = top + times(lane) * LANE;
+                let _ = writeln!(
+                    out,
+                    "<text x=\"{:.0}\" y=\"{:.0}\">s{lane}</text>\
+                     <rect x=\"{LEFT}\" y=\"{y:.0}\" width=\"{WIDTH}\" height=\"{:.0}\" \
+                     fill=\"#f4f4f4\"/>",
+                    LEFT - 18.0,
+                    y + LANE - 5.0,
+                    LANE - 1.0
+                );
+            }
+        }
+    }
+
+    fn reigns(&self, out: &mut String) {
+        for reign in &self.report.verdict.reigns {
+            // Neighbouring terms differ in colour.
+            let hue = reign.term * 137 % 360;
+            let title = format!(
+                "term {}: {}, {:.3} s",
+                reign.term,
+                reign.worker,
+                seconds(reign.to - reign.from)
+            );
+            let lane = times(reign.worker.slot) * LANE;
+            for (x, row, width) in self.pieces(reign.from, reign.to) {
+                let y = self.row_top(row) + lane;
+                let _ = writeln!(
+                    out,
+                    "<rect x=\"{x:.1}\" y=\"{y:.0}\" width=\"{width:.1}\" height=\"{:.0}\" \
+                     fill=\"hsl({hue},60%,60%)\"><title>{title}</title></rect>",
+                    LANE - 6.0
+                );
+            }
+        }
+    }
+
+    /// Those of one worker lie below its reigns as a thin line; those of the
+    /// store lie behind everything.
+    fn faults(&self, out: &mut String, of_workers: bool) {
+        for mark in self.report.marks.iter().filter(|mark| mark.slot.is_some() == of_workers) {
+            let known = COLOURS.iter().find(|(name, _)| *name == mark.name);
+            let colour = known.map_or("black", |(_, colour)| *colour);
+            for (x, row, width) in self.pieces(mark.from, mark.to) {
+                let top = self.row_top(row);
+                let (y, height, opacity) = match mark.slot {
+                    Some(slot) => (top + times(slot) * LANE + LANE - 5.0, 4.0, 1.0),
+                    None => (top, times(self.lanes) * LANE, 0.25),
+                };
+                let _ = writeln!(
+                    out,
+                    "<rect x=\"{x:.1}\" y=\"{y:.0}\" width=\"{:.1}\" height=\"{height:.0}\" \
+                     fill=\"{colour}\" fill-opacity=\"{opacity}\"><title>{}</title></rect>",
+                    width.max(2.0),
+                    mark.name
+                );
+            }
+        }
+    }
+
+    /// Where a span lies: at which x, in which row, how wide; more than one piece
+    /// if it goes over the end of a row.
+    fn pieces(&self, from: Nanos, to: Nanos) -> Vec<(f64, usize, f64)> {
+        let start = self.report.from;
+        let end = to.min(self.report.to).saturating_sub(start);
+        let mut at = from.saturating_sub(start);
+        let mut pieces = Vec::new();
+        loop {
+            let row = at / ROW;
+            let upto = end.min((row + 1) * ROW).max(at);
+            let scale = WIDTH / seconds(ROW);
+            let x = LEFT + seconds(at - row * ROW) * scale;
+            let place = usize::try_from(row).unwrap_or(0).min(self.rows() - 1);
+            pieces.push((x, place, seconds(upto - at) * scale));
+            at = upto;
+            if at >= end || pieces.len() > self.rows() {
+                return pieces;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::sample;
+
+    /// Every term and every fault is in the picture, and it is well formed as far
+    /// as counting goes.
+    #[test]
+    fn every_term_and_fault_is_drawn() {
+        let svg = svg(&sample());
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+        for part in
+            ["term 1: s0g1, 2.000 s", "term 2: s1g1", "<title>stop<", "<title>store killed<"]
+        {
+            assert_eq!(svg.matches(part).count(), 1, "{part}");
+        }
+        assert_eq!(svg.matches("<title>").count(), svg.matches("</title>").count());
+        assert!(svg.contains(">stop</text>") && !svg.contains(">cut</text>"), "the legend");
+    }
+
+    /// A reign over the end of a row goes on in the next.
+    #[test]
+    fn a_span_over_the_end_of_a_row_is_drawn_in_two() {
+        let mut report = sample();
+        report.to = report.from + 2 * ROW;
+        let page = Page { report: &report, lanes: 5 };
+        let (from, to) = (report.from + ROW - 30_000_000_000, report.from + ROW + 15_000_000_000);
+        let pieces = page.pieces(from, to);
+        assert_eq!(pieces, [(LEFT + 600.0, 0, 600.0), (LEFT, 1, 300.0)]);
+        // A fault without length is still a piece.
+        assert_eq!(page.pieces(report.from, report.from), [(LEFT, 0, 0.0)]);
+        // One that outlasts the run is cut at its end.
+        assert_eq!(page.pieces(report.to - ROW / 2, report.to + ROW), [(LEFT + 600.0, 1, 600.0)]);
+    }
+}

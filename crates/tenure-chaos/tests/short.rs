@@ -1,0 +1,87 @@
+//! Short runs on SQLite: a good one passes, and broken ones are found.
+
+#![allow(clippy::unwrap_used)]
+
+use std::process::{Command, Output};
+
+fn chaos(args: &str, out: &tempfile::TempDir) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tenure-chaos"))
+        .args(args.split_whitespace())
+        .arg("--out")
+        .arg(out.path())
+        .output()
+        .unwrap()
+}
+
+fn said(output: &Output) -> String {
+    let (out, err) = (&output.stdout, &output.stderr);
+    format!("{}{}", String::from_utf8_lossy(out), String::from_utf8_lossy(err))
+}
+
+/// Promises 1 to 3, M1, M2, T1 to T4, C40: nobody overlaps, and nothing fenced is
+/// lost, under faults under which unfenced writes are.
+#[test]
+fn faults_cost_no_fenced_write_and_make_no_two_leaders() {
+    let out = tempfile::tempdir().unwrap();
+    let run = chaos("--store sqlite --seconds 25 --seed 11", &out);
+    let said = said(&run);
+    assert!(run.status.success(), "{said}");
+    assert!(said.contains("verdict           passed"), "{said}");
+    let folder = out.path().join("sqlite-11");
+    let report = std::fs::read_to_string(folder.join("report.txt")).unwrap();
+    assert!(said.contains(&report), "{said}\nis not\n{report}");
+    assert!(std::fs::read_to_string(folder.join("timeline.svg")).unwrap().contains("term 1: "));
+    none_is_left(out.path().to_str().unwrap());
+}
+
+/// The checker sees through real runs: workers that believe without asking
+/// overlap (H4), and workers that do not fence write under old terms (B15).
+#[test]
+fn workers_that_do_not_ask_and_do_not_fence_are_found() {
+    let out = tempfile::tempdir().unwrap();
+    let run = chaos("--store sqlite --seconds 25 --seed 11 --sabotage both", &out);
+    let said = said(&run);
+    assert!(!run.status.success(), "{said}");
+    assert!(said.contains("VIOLATION         overlap"), "{said}");
+    let fenced = said.lines().find(|line| line.starts_with("fenced writes")).unwrap();
+    assert!(!fenced.contains("; 0 lost"), "{said}");
+    assert!(said.contains("--sabotage both"), "the command that shows it again: {said}");
+}
+
+/// Killed like its own workers, the program leaves none of them behind.
+#[test]
+fn no_worker_outlives_a_run_that_is_killed() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = out.path().to_str().unwrap();
+    let mut run = Command::new(env!("CARGO_BIN_EXE_tenure-chaos"))
+        .args(["--seconds", "600", "--seed", "3", "--out", folder])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while workers(folder) < 5 {
+        assert_eq!(run.try_wait().unwrap(), None, "it ended before its workers began");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    run.kill().unwrap();
+    run.wait().unwrap();
+    none_is_left(folder);
+}
+
+/// How many processes have this folder on their command line as workers do.
+fn workers(folder: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+    lines.filter(|line| line.contains("\0worker\0") && line.contains(folder)).count()
+}
+
+/// The kernel may take a moment to bury them.
+fn none_is_left(folder: &str) {
+    for _ in 0..1_000 {
+        if workers(folder) == 0 {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{} workers are left", workers(folder));
+}
