@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+
+mod action;
+mod app;
+mod check;
+mod config;
+mod game;
+mod marks;
+mod properties;
+mod world;
+
+pub use action::Action;
+pub use check::{Verdict, check, first_violation};
+pub use config::{Budget, Config, full, short};
+pub use game::Game;
+pub use marks::Mark;
+pub use world::{Broken, Letter, Process, Reign, World};
