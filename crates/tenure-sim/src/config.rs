@@ -71,11 +71,14 @@ pub enum Feature {
     NoWatch,
     /// One request carries few elections.
     SmallBatches,
+    /// The store's copy takes over, without the last writes. Only where the
+    /// store has a copy.
+    Failovers,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 28] = [
+    pub const ALL: [Feature; 29] = [
         Feature::Drops,
         Feature::Doubles,
         Feature::Stragglers,
@@ -104,6 +107,7 @@ impl Feature {
         Feature::MixedTimings,
         Feature::NoWatch,
         Feature::SmallBatches,
+        Feature::Failovers,
     ];
 
     /// How often of a thousand seeds it is on. What weakens the promises is
@@ -112,6 +116,8 @@ impl Feature {
         match self {
             Feature::DriftBeyond | Feature::ForcedEvictions => 100,
             Feature::Namesakes | Feature::NoWatch => 200,
+            // What a store is, not what happens to it: scenarios turn it on.
+            Feature::Failovers => 0,
             _ => 500,
         }
     }
@@ -154,6 +160,20 @@ pub enum StoreKind {
     Judging,
     /// The real `CasStore` over a register that is reached by messages.
     Cas,
+    /// One that judges, with a copy that lags behind and may be promoted: what
+    /// was acknowledged last is then forgotten.
+    Replicated,
+    /// The same, and a copy that is promoted jumps over the numbers that may
+    /// have been given out.
+    Jumping,
+}
+
+impl StoreKind {
+    /// Whether it may forget what it acknowledged.
+    #[must_use]
+    pub fn forgets(self) -> bool {
+        matches!(self, StoreKind::Replicated | StoreKind::Jumping)
+    }
 }
 
 /// One world, before it begins.
@@ -212,6 +232,18 @@ impl Config {
     #[must_use]
     pub fn clocks_keep_the_bound(&self) -> bool {
         !self.features.has(Feature::DriftBeyond)
+    }
+
+    /// Whether the store tells of what happens.
+    pub(crate) fn watched(&self) -> bool {
+        self.store != StoreKind::Cas && !self.features.has(Feature::NoWatch)
+    }
+
+    /// How often processes look for themselves at what a store does not tell
+    /// them. Some worlds have neither: time alone must do there.
+    pub(crate) fn poll(&self) -> Option<Duration> {
+        let polled = self.store == StoreKind::Cas || self.seed.is_multiple_of(2);
+        (polled && !self.watched()).then(|| self.ttl / 10)
     }
 
     /// The timings of the process `index`.

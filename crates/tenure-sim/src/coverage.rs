@@ -45,6 +45,12 @@ const SITUATIONS: &[Situation] = &[
     "a holder expired and was ended by a claim",
     "a process was stopped",
     "a process was suspended",
+    "a copy was promoted without the last writes",
+    "a promoted copy gave a number twice",
+    "a promoted copy showed an older term",
+    "a promoted copy took a deposed leader's write",
+    "a promoted copy went back in its numbers",
+    "two trusted after a copy was promoted",
 ];
 
 /// How often each situation was reached.
@@ -54,7 +60,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    fn mark(&mut self, situation: Situation) {
+    pub(crate) fn mark(&mut self, situation: Situation) {
         debug_assert!(SITUATIONS.contains(&situation), "{situation} is not in the list");
         *self.counts.entry(situation).or_default() += 1;
     }
@@ -107,6 +113,9 @@ impl Coverage {
             Fact::Wrote { .. } => self.mark("a fenced write was refused"),
             Fact::Froze { suspended: true, .. } => self.mark("a process was suspended"),
             Fact::Froze { .. } => self.mark("a process was stopped"),
+            Fact::Promoted { lost } if *lost > 0 => {
+                self.mark("a copy was promoted without the last writes");
+            }
             Fact::Bereaved { crashed: true, .. } => {
                 self.mark("a leader crashed and another led in time");
             }

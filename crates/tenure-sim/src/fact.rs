@@ -140,6 +140,11 @@ pub enum Fact<'a> {
         /// Whether it was accepted.
         accepted: bool,
     },
+    /// The store's copy took over.
+    Promoted {
+        /// How many of the last writes it had not received.
+        lost: usize,
+    },
     /// No more faults are made from here on.
     Healed,
     /// The leader of an election was taken away on purpose, in a world without

@@ -35,6 +35,8 @@ pub enum StoreRule {
     HeirIgnored,
     /// C9: who has priority 0 leads all the same.
     AnyoneLeads,
+    /// E6: a pause is written down and not heeded.
+    PauseIgnored,
 }
 
 impl Mutation {
@@ -51,6 +53,8 @@ impl Mutation {
         Mutation::Machine(Machine::NoCooldown),
         Mutation::Machine(Machine::BidAtOnce),
         Mutation::Machine(Machine::NoBackOff),
+        Mutation::Machine(Machine::ForgetBids),
+        Mutation::Machine(Machine::KeepOrphans),
         Mutation::Machine(Machine::OldLooks),
         Mutation::Machine(Machine::TrustHints),
         Mutation::Machine(Machine::EndedGoesOn),
@@ -63,6 +67,7 @@ impl Mutation {
         Mutation::Store(StoreRule::NonceIgnored),
         Mutation::Store(StoreRule::HeirIgnored),
         Mutation::Store(StoreRule::AnyoneLeads),
+        Mutation::Store(StoreRule::PauseIgnored),
     ];
 
     /// Its name on the command line.

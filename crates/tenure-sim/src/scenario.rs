@@ -25,11 +25,15 @@ pub enum Scenario {
     Beyond,
     /// Like the swarm, on a compare-and-swap store.
     Cas,
+    /// Like the swarm, on a store whose copy takes over without the last writes.
+    Replica,
+    /// The same, with a copy that jumps over the numbers it may have forgotten.
+    Jump,
 }
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Scenario; 8] = [
+    pub const ALL: [Scenario; 10] = [
         Scenario::Swarm,
         Scenario::Calm,
         Scenario::Clocks,
@@ -38,6 +42,8 @@ impl Scenario {
         Scenario::Operators,
         Scenario::Beyond,
         Scenario::Cas,
+        Scenario::Replica,
+        Scenario::Jump,
     ];
 
     /// The kind of world that a seed has if none is asked for: mostly the swarm,
@@ -45,6 +51,9 @@ impl Scenario {
     #[must_use]
     pub fn of(seed: u64) -> Self {
         match seed % 16 {
+            7 => Scenario::Cas,
+            8 if seed % 32 == 8 => Scenario::Replica,
+            8 => Scenario::Jump,
             9 => Scenario::Calm,
             10 => Scenario::Clocks,
             11 => Scenario::Network,
@@ -67,6 +76,8 @@ impl Scenario {
             Scenario::Operators => "operators",
             Scenario::Beyond => "beyond",
             Scenario::Cas => "cas",
+            Scenario::Replica => "replica",
+            Scenario::Jump => "jump",
         }
     }
 
@@ -75,6 +86,7 @@ impl Scenario {
         use Feature::*;
         match self {
             Scenario::Swarm | Scenario::Beyond | Scenario::Cas => None,
+            Scenario::Replica | Scenario::Jump => None,
             Scenario::Calm => Some(&[Priorities, MixedTimings, SmallBatches]),
             Scenario::Clocks => Some(&[Drift, Stops, Suspends, Stragglers, MixedTimings, NoWatch]),
             Scenario::Network => {
@@ -115,8 +127,12 @@ impl Scenario {
                 config.features = config.features.with(Feature::DriftBeyond, true);
             }
             Scenario::Cas => config.store = StoreKind::Cas,
+            Scenario::Replica => config.store = StoreKind::Replicated,
+            Scenario::Jump => config.store = StoreKind::Jumping,
             _ => {}
         }
+        let forgets = config.store.forgets();
+        config.features = config.features.with(Feature::Failovers, forgets);
         config
     }
 }

@@ -78,6 +78,7 @@ fn line(fact: &Fact<'_>) -> String {
             let verdict = if *accepted { "accepted" } else { "refused" };
             format!("write of {who} to {election} with token {token} is {verdict}")
         }
+        Fact::Promoted { lost } => format!("--- the copy takes over without {lost} writes"),
         Fact::Healed => "--- no more faults from here on".to_owned(),
         Fact::Bereaved { who, election, crashed } => {
             let how = if *crashed { "crashes" } else { "resigns" };
@@ -195,6 +196,7 @@ pub(crate) fn fold(hash: &mut TraceHash, now: Nanos, fact: &Fact<'_>) {
         Fact::Bereaved { who, .. } => (14, place(who), 0),
         Fact::Surveyed { elections } => (15, 0, elections.len() as u64),
         Fact::Over => (16, 0, 0),
+        Fact::Promoted { lost } => (17, 0, *lost as u64),
     };
     hash.fold(kind);
     hash.fold(who);

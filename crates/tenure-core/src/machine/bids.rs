@@ -129,6 +129,9 @@ impl Machine {
                 self.membership.beat_by(flight.started + self.settings.heartbeat());
                 for (election, nonce) in flight.what {
                     if self.still_bids(&election, nonce) {
+                        if self.mutated(Rule::ForgetBids) {
+                            self.standings.change(&election, |c| c.open_nonce = None);
+                        }
                         // Bids again, with the same nonce (rule E2); the
                         // back-off of the slot paces it.
                         self.standings.bid_at(&election, now);

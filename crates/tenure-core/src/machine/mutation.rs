@@ -30,6 +30,8 @@ pub enum Mutation {
     BidAtOnce,
     /// H11: who failed tries again at once.
     NoBackOff,
+    /// E2: a bid whose answer was lost is not repeated; another is made.
+    ForgetBids,
     /// A term that the store has and the member does not know of stays.
     KeepOrphans,
     /// N3: a look that is older than what is known is believed.

@@ -1,5 +1,10 @@
 //! Promise 3: a write checked against the token is never accepted from a
 //! deposed leader, whatever clocks, pauses and networks do. Never off.
+//!
+//! A copy that takes over has forgotten the newest terms together with the
+//! newest data: what was written under them is not there either, and tokens are
+//! compared from what the copy remembers on. That a token belongs to one life
+//! alone is never forgotten here.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +24,7 @@ pub(super) struct Fence {
 impl Fence {
     fn give(&mut self, term: &Term) {
         let key = (term.election.clone(), term.number);
-        self.given.entry(key).or_insert(term.member.incarnation);
+        self.given.insert(key, term.member.incarnation);
         let newest = self.newest.entry(term.election.clone()).or_default();
         *newest = term.number.max(*newest);
     }
@@ -31,6 +36,10 @@ impl Invariant for Fence {
     }
 
     fn see(&mut self, _now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
+        if let Fact::Promoted { .. } = fact {
+            self.newest.clear();
+            self.accepted.clear();
+        }
         for entry in entries(fact) {
             if let Happening::Elected { term } = &entry.what {
                 self.give(term);

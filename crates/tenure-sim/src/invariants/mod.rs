@@ -10,7 +10,9 @@
 //! - **A forced eviction** (`now: true`) gives away what a member may still
 //!   believe in for the rest of its ttl: [`one_trusts`] does not count the life
 //!   that was evicted, from then on. Nobody else is excused.
-//! - [`fence`] is never off.
+//! - **A copy that forgot** and was promoted takes away what [`replication`]
+//!   says.
+//! - [`fence`] is never off otherwise.
 
 mod bids;
 mod cooldown;
@@ -20,6 +22,7 @@ mod heirs;
 mod journal;
 mod loss;
 mod losses;
+mod lost_wins;
 mod members;
 mod numbers;
 mod observers;
@@ -28,8 +31,10 @@ mod one_term_a_bid;
 mod one_trusts;
 mod orphans;
 mod pauses;
+mod replication;
 mod somebody_leads;
 mod spinning;
+mod strays;
 mod trust_within_grant;
 mod work;
 
@@ -39,7 +44,9 @@ use tenure_core::Settings;
 
 use crate::clock::{Clock, Nanos, SECOND};
 use crate::config::Config;
+use crate::coverage::Situation;
 use crate::fact::Fact;
+use replication::{After, unless_jumping};
 
 pub(crate) use somebody_leads::settling_time;
 
@@ -73,8 +80,12 @@ impl fmt::Display for Violation {
 /// All invariants of one world.
 #[derive(Debug)]
 pub(crate) struct Checks {
-    all: Vec<Box<dyn Invariant>>,
+    all: Vec<(Box<dyn Invariant>, After)>,
     violation: Option<Violation>,
+    /// Whether a copy that forgot has taken over.
+    promoted: bool,
+    /// What broke since, and may.
+    broken: Vec<Situation>,
 }
 
 /// What invariants know of a world beforehand.
@@ -88,41 +99,71 @@ pub(crate) struct Setup {
 impl Checks {
     pub(crate) fn new(config: &Config, settings: Vec<Settings>, store_clock: Clock) -> Self {
         let setup = Setup { config: config.clone(), settings, store_clock };
-        let all: Vec<Box<dyn Invariant>> = vec![
-            Box::new(one_holder::OneHolder::default()),
-            Box::new(numbers::NumbersRise::default()),
-            Box::new(one_trusts::OneTrusts::new(&setup)),
-            Box::new(trust_within_grant::TrustWithinGrant::new(&setup)),
-            Box::new(loss::LossInTime::default()),
-            Box::new(losses::Losses::new(&setup)),
-            Box::new(fence::Fence::default()),
-            Box::new(observers::NeverBack::default()),
-            Box::new(members::Members::default()),
-            Box::new(journal::Journal::default()),
-            Box::new(giving_up::GivingUp),
-            Box::new(one_term_a_bid::OneTermABid::default()),
-            Box::new(work::ReleaseAfterWork::new(&setup)),
-            Box::new(cooldown::Cooldown::new(&setup)),
-            Box::new(heirs::Heirs::default()),
-            Box::new(pauses::Pauses::default()),
-            Box::new(bids::BoundedBids::new(&setup)),
-            Box::new(orphans::Orphans),
-            Box::new(somebody_leads::SomebodyLeads::new(&setup)),
-            Box::new(spinning::Spinning::default()),
+        let store = config.store;
+        let twice = unless_jumping(store, "a promoted copy gave a number twice");
+        let back = unless_jumping(store, "a promoted copy went back in its numbers");
+        let fence = unless_jumping(store, "a promoted copy took a deposed leader's write");
+        let two = After::MayBreak("two trusted after a copy was promoted");
+        let older = After::MayBreak("a promoted copy showed an older term");
+        let all: Vec<(Box<dyn Invariant>, After)> = vec![
+            (Box::new(one_holder::OneHolder::default()), twice),
+            (Box::new(numbers::NumbersRise::default()), back),
+            (Box::new(one_trusts::OneTrusts::new(&setup)), two),
+            (Box::new(one_trusts::OneTrusts::again(&setup)), After::Holds),
+            (Box::new(trust_within_grant::TrustWithinGrant::new(&setup)), After::Holds),
+            (Box::new(loss::LossInTime::default()), After::Holds),
+            (Box::new(losses::Losses::new(&setup)), After::NotJudged),
+            (Box::new(fence::Fence::default()), fence),
+            (Box::new(observers::NeverBack::new(&setup)), older),
+            (Box::new(members::Members::default()), After::NotJudged),
+            (Box::new(journal::Journal::default()), After::NotJudged),
+            (Box::new(giving_up::GivingUp), After::Holds),
+            (Box::new(one_term_a_bid::OneTermABid::default()), After::NotJudged),
+            (Box::new(lost_wins::LostWins::default()), After::NotJudged),
+            (Box::new(strays::Strays::default()), After::Holds),
+            (Box::new(work::ReleaseAfterWork::new(&setup)), After::Holds),
+            (Box::new(cooldown::Cooldown::new(&setup)), After::Holds),
+            (Box::new(heirs::Heirs::default()), After::NotJudged),
+            (Box::new(pauses::Pauses::default()), After::NotJudged),
+            (Box::new(bids::BoundedBids::new(&setup)), After::Holds),
+            (Box::new(orphans::Orphans), After::Holds),
+            (Box::new(somebody_leads::SomebodyLeads::new(&setup)), After::Holds),
+            (Box::new(spinning::Spinning::default()), After::Holds),
         ];
-        Self { all, violation: None }
+        Self { all, violation: None, promoted: false, broken: Vec::new() }
     }
 
     pub(crate) fn see(&mut self, now: Nanos, fact: &Fact<'_>) {
         if self.violation.is_some() {
             return;
         }
-        for invariant in &mut self.all {
-            if let Err(text) = invariant.see(now, fact) {
-                self.violation = Some(Violation { invariant: invariant.name(), at: now, text });
-                return;
+        if let Fact::Promoted { .. } = fact {
+            self.promoted = true;
+            self.all.retain(|(_, after)| *after != After::NotJudged);
+        }
+        let mut spent = None;
+        for (index, (invariant, after)) in self.all.iter_mut().enumerate() {
+            let Err(text) = invariant.see(now, fact) else { continue };
+            match after {
+                After::MayBreak(situation) if self.promoted => {
+                    self.broken.push(situation);
+                    spent = Some(index);
+                }
+                _ => {
+                    self.violation = Some(Violation { invariant: invariant.name(), at: now, text });
+                    return;
+                }
             }
         }
+        // Broken once, it has nothing more to say.
+        if let Some(index) = spent {
+            self.all.remove(index);
+        }
+    }
+
+    /// What broke that may break since a copy was promoted, since last asked.
+    pub(crate) fn take_broken(&mut self) -> Vec<Situation> {
+        std::mem::take(&mut self.broken)
     }
 
     /// Reports what the world itself saw go wrong.

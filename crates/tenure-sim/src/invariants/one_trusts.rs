@@ -10,12 +10,17 @@ use tenure_core::{Amend, Amended, ElectionName, Event, Incarnation, TermNumber};
 
 use super::{Invariant, Setup};
 use crate::clock::Nanos;
+use crate::config::nanos;
 use crate::fact::{Fact, Who};
 
 #[derive(Debug)]
 pub(super) struct OneTrusts {
     /// Off while a clock may be beyond the bound.
     judged: bool,
+    /// How long after a promotion two may trust, where that is excused.
+    excuse: Option<Nanos>,
+    /// Until when they may.
+    excused_until: Nanos,
     trusting: BTreeMap<ElectionName, BTreeMap<Who, Trust>>,
     /// Lives evicted at once, which may believe for the rest of their ttl.
     excused: BTreeSet<Incarnation>,
@@ -31,7 +36,23 @@ struct Trust {
 impl OneTrusts {
     pub(super) fn new(setup: &Setup) -> Self {
         let judged = setup.config.clocks_keep_the_bound();
-        Self { judged, trusting: BTreeMap::new(), excused: BTreeSet::new() }
+        Self {
+            judged,
+            excuse: None,
+            excused_until: 0,
+            trusting: BTreeMap::new(),
+            excused: BTreeSet::new(),
+        }
+    }
+
+    /// What is left of it where a copy that forgot may take over: whoever led
+    /// before may trust beside whoever the copy elects, until its look at its
+    /// own terms gets through. That takes milliseconds, or the rest of its trust
+    /// where it reaches nobody; where looks are lost while heartbeats and wins
+    /// in other elections get through, longer. Never three ttls.
+    pub(super) fn again(setup: &Setup) -> Self {
+        let longest = setup.settings.iter().map(|s| nanos(s.ttl())).max().unwrap_or_default();
+        Self { excuse: Some(longest * 3), ..Self::new(setup) }
     }
 
     fn extend(&mut self, who: Who, election: Option<&ElectionName>, until: Nanos) {
@@ -45,6 +66,9 @@ impl OneTrusts {
     }
 
     fn look(&self, now: Nanos) -> Result<(), String> {
+        if now < self.excused_until {
+            return Ok(());
+        }
         for (election, trusting) in &self.trusting {
             let counts = |t: &&Trust| t.until > now && !self.excused.contains(&t.life);
             let who = trusting.iter().filter(|(_, t)| counts(t));
@@ -59,7 +83,10 @@ impl OneTrusts {
 
 impl Invariant for OneTrusts {
     fn name(&self) -> &'static str {
-        "one member trusts"
+        match self.excuse {
+            None => "one member trusts",
+            Some(_) => "one member trusts again soon after a promotion",
+        }
     }
 
     fn see(&mut self, now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
@@ -73,6 +100,10 @@ impl Invariant for OneTrusts {
                 who, event: Event::Trusted { election, .. }, until: Some(until), ..
             } => {
                 self.extend(*who, election.as_ref(), *until);
+            }
+            Fact::Promoted { .. } => {
+                self.excused_until = self.excuse.map_or(0, |span| now + span);
+                return Ok(());
             }
             Fact::Retrusted { who, election, until } => {
                 self.extend(*who, Some(*election), *until);

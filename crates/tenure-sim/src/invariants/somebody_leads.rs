@@ -2,12 +2,13 @@
 //! a crash and at once after a resignation, and every campaign gets an answer.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use tenure_core::{ElectionName, Event, Input, Settings};
 
 use super::{Invariant, Setup};
 use crate::clock::{Nanos, SECOND};
-use crate::config::{Feature, StoreKind, nanos};
+use crate::config::nanos;
 use crate::fact::{Fact, Who};
 
 /// How long the world may take to come right after the last fault. The slowest
@@ -22,9 +23,8 @@ pub(crate) fn settling_time(longest_ttl: Nanos) -> Nanos {
 pub(super) struct SomebodyLeads {
     settings: Vec<Settings>,
     watched: bool,
-    /// Whether expiry is judged by observers, who see nothing between their bids:
-    /// polling between them is not simulated.
-    observed: bool,
+    /// How often processes look where the store does not tell.
+    poll: Option<Duration>,
     unanswered: BTreeMap<(Who, ElectionName), Nanos>,
     due: BTreeMap<ElectionName, Nanos>,
     healed: Option<Nanos>,
@@ -32,12 +32,10 @@ pub(super) struct SomebodyLeads {
 
 impl SomebodyLeads {
     pub(super) fn new(setup: &Setup) -> Self {
-        let watched =
-            setup.config.store != StoreKind::Cas && !setup.config.features.has(Feature::NoWatch);
         Self {
             settings: setup.settings.clone(),
-            watched,
-            observed: setup.config.store == StoreKind::Cas,
+            watched: setup.config.watched(),
+            poll: setup.config.poll(),
             unanswered: BTreeMap::new(),
             due: BTreeMap::new(),
             healed: None,
@@ -49,16 +47,17 @@ impl SomebodyLeads {
         let settings = &self.settings[of.process];
         let candidates = u32::try_from(self.settings.len()).unwrap_or(u32::MAX);
         let longest = self.settings.iter().map(|s| s.stagger()).max().unwrap_or_default();
-        if !crashed && self.watched {
-            // The heir hears of it at once; if it cannot be reached, the next do.
-            return nanos(longest * (2 + candidates)) + SECOND / 20;
+        let poll = self.poll.unwrap_or_default();
+        if !crashed && (self.watched || self.poll.is_some()) {
+            // The heir hears of it at once, or with its next look; if it cannot
+            // be reached, the next do.
+            return nanos(poll + longest * (2 + candidates)) + SECOND / 20;
         }
         // One ttl and a little: a tenth of it, and what slow clocks add.
         let ttl = settings.ttl();
         let slow = ttl / 1_000_000 * settings.drift_ppm() * 3;
-        // An observer who only looks when it bids begins to count at its next bid.
-        let unseen = if self.observed { ttl + slow } else { std::time::Duration::ZERO };
-        nanos(ttl + ttl / 10 + slow + unseen) + SECOND / 5
+        // An observer begins to count when it sees the last heartbeat.
+        nanos(ttl + ttl / 10 + slow + poll) + SECOND / 5
     }
 
     fn overdue(&self, now: Nanos) -> Result<(), String> {

@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::{
-    Beat, Claim, Claimed, Claims, ElectionName, Entry, Happening, Heartbeat, Incarnation, Mono,
-    Nonce, Priority, Query, Release, Reply, Request, TermNumber, Timestamp,
+    Amend, Amended, Beat, Claim, Claimed, Claims, ElectionName, Entry, Happening, Heartbeat,
+    Incarnation, Mono, Nonce, Priority, Query, Release, Reply, Request, TermNumber, Timestamp,
 };
+
+use tenure_store::MemoryState;
 
 use super::SimStore;
 use crate::mutation::StoreRule;
@@ -155,6 +157,43 @@ impl Broken {
             }
         }
         reply
+    }
+
+    /// A pause that is ignored is lifted as soon as it is made; a resume makes
+    /// one first, so that there is something to lift.
+    pub(super) fn amend(
+        &self,
+        state: &mut MemoryState,
+        now: Mono,
+        wall: Timestamp,
+        amend: &Amend,
+    ) -> Amended {
+        let ignored = self.rule == StoreRule::PauseIgnored;
+        match amend {
+            Amend::Pause { election, by, .. } if ignored => {
+                let answer = state.amend(now, wall, amend);
+                let lift = Amend::Resume { election: election.clone(), by: by.clone() };
+                state.amend(now, wall, &lift);
+                answer
+            }
+            Amend::Resume { election, by } if ignored => {
+                let (election, reason, by) = (election.clone(), by.clone(), by.clone());
+                state.amend(now, wall, &Amend::Pause { election, reason, by });
+                state.amend(now, wall, amend)
+            }
+            _ => state.amend(now, wall, amend),
+        }
+    }
+
+    /// The journal tells of such a pause, or of its end, as of a real one.
+    pub(super) fn retell_amend(&self, amend: &Amend, entries: &mut [Entry]) {
+        let ignored = self.rule == StoreRule::PauseIgnored;
+        let [one, two] = entries else { return };
+        match amend {
+            Amend::Pause { .. } if ignored => two.what = one.what.clone(),
+            Amend::Resume { .. } if ignored => one.what = two.what.clone(),
+            _ => {}
+        }
     }
 
     /// Bends what the journal says of the last request.

@@ -39,6 +39,31 @@ enum Answer {
     List(Result<Vec<String>>),
 }
 
+impl Op {
+    /// The answer to this operation when the register fails.
+    fn failed(&self, error: tenure_store::Error) -> Answer {
+        match self {
+            Op::Load(..) => Answer::Load(Err(error)),
+            Op::Swap(..) => Answer::Swap(Err(error)),
+            Op::Remove(..) => Answer::Remove(Err(error)),
+            Op::List(..) => Answer::List(Err(error)),
+        }
+    }
+}
+
+/// What becomes of an operation at the register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is carried out and answered.
+    Done,
+    /// It is carried out and answered with an error that leaves it open.
+    DoneUnsaid,
+    /// It is not carried out, and the error says so.
+    Refused,
+    /// It is not carried out, and the error leaves it open.
+    Unclear,
+}
+
 /// What a process and the register have between them.
 #[derive(Debug, Default)]
 struct Wire {
@@ -261,19 +286,32 @@ impl CasWorld {
     }
 
     /// An operation reaches the register. Gives whom to answer.
-    pub(crate) fn arrive(&mut self, call: u64) -> Option<Who> {
+    pub(crate) fn arrive(&mut self, call: u64, fate: Fate) -> Option<Who> {
         let (who, op) = locked(&self.wire).ops.remove(&call)?;
-        let register = &self.register;
-        let answer = match op {
-            Op::Load(key, known) => ready(register.load(&key, known.as_ref())).map(Answer::Load),
-            Op::Swap(key, expect, bytes) => {
-                ready(register.swap(&key, expect, bytes)).map(Answer::Swap)
+        let error = tenure_store::Error::new(tenure_store::ErrorKind::Unreachable, "it failed");
+        let answer = match fate {
+            Fate::Done => self.carry_out(&op)?,
+            Fate::DoneUnsaid => {
+                self.carry_out(&op)?;
+                op.failed(error.maybe_applied())
             }
-            Op::Remove(key, version) => ready(register.remove(&key, &version)).map(Answer::Remove),
-            Op::List(prefix) => ready(register.list(&prefix)).map(Answer::List),
+            Fate::Refused => op.failed(error),
+            Fate::Unclear => op.failed(error.maybe_applied()),
         };
-        locked(&self.wire).answers.insert(call, answer?);
+        locked(&self.wire).answers.insert(call, answer);
         Some(who)
+    }
+
+    fn carry_out(&self, op: &Op) -> Option<Answer> {
+        let register = &self.register;
+        match op {
+            Op::Load(key, known) => ready(register.load(key, known.as_ref())).map(Answer::Load),
+            Op::Swap(key, expect, bytes) => {
+                ready(register.swap(key, expect.clone(), bytes.clone())).map(Answer::Swap)
+            }
+            Op::Remove(key, version) => ready(register.remove(key, version)).map(Answer::Remove),
+            Op::List(prefix) => ready(register.list(prefix)).map(Answer::List),
+        }
     }
 
     /// An answer reaches its process.

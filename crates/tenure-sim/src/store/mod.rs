@@ -2,6 +2,7 @@
 
 mod broken;
 mod cas;
+mod replica;
 
 use tenure_core::{
     Amend, Amended, ElectionName, Entry, MemberRef, Mono, Query, Reply, Request, Seq, TermNumber,
@@ -11,6 +12,8 @@ use tenure_store::MemoryState;
 
 use self::broken::Broken;
 use self::cas::CasWorld;
+pub(crate) use self::cas::Fate;
+use self::replica::Replica;
 use crate::config::{Config, StoreKind};
 use crate::fact::Who;
 use crate::mutation::Mutation;
@@ -21,6 +24,8 @@ pub(crate) struct SimStore {
     state: MemoryState,
     /// Set where the world has a compare-and-swap store instead.
     pub(crate) cas: Option<CasWorld>,
+    /// Set where the world has a copy that lags behind.
+    replica: Option<Replica>,
     broken: Option<Broken>,
     /// The newest journal entries that a broken store tells differently.
     retold: Vec<Entry>,
@@ -33,13 +38,31 @@ impl SimStore {
             _ => None,
         };
         let cas = (config.store == StoreKind::Cas).then(|| CasWorld::new(config.drift_ppm));
-        Self { state: MemoryState::new(), cas, broken, retold: Vec::new() }
+        let replica = config.store.forgets().then(|| Replica::new(config.store));
+        let state = match &replica {
+            // It is copied with every write.
+            Some(_) => MemoryState::keeping(replica::JOURNAL),
+            None => MemoryState::new(),
+        };
+        Self { state, cas, replica, broken, retold: Vec::new() }
     }
 
     pub(crate) fn perform(&mut self, now: Mono, wall: Timestamp, request: &Request) -> Reply {
-        let Some(mut broken) = self.broken.take() else {
-            return self.properly(now, wall, request);
+        let reply = match self.broken.take() {
+            Some(broken) => self.brokenly(broken, now, wall, request),
+            None => self.properly(now, wall, request),
         };
+        self.copy();
+        reply
+    }
+
+    fn brokenly(
+        &mut self,
+        mut broken: Broken,
+        now: Mono,
+        wall: Timestamp,
+        request: &Request,
+    ) -> Reply {
         let before = self.state.seq();
         let reply = broken.perform(self, now, wall, request);
         self.retold = self.state.entries_after(before).unwrap_or_default();
@@ -70,7 +93,34 @@ impl SimStore {
         if let Some(cas) = &mut self.cas {
             return cas.amend(now, amend);
         }
-        Some(self.state.amend(now, wall, amend))
+        let before = self.state.seq();
+        let amended = match &mut self.broken {
+            Some(broken) => {
+                let amended = broken.amend(&mut self.state, now, wall, amend);
+                self.retold = self.state.entries_after(before).unwrap_or_default();
+                broken.retell_amend(amend, &mut self.retold);
+                amended
+            }
+            None => self.state.amend(now, wall, amend),
+        };
+        self.copy();
+        Some(amended)
+    }
+
+    /// Sends what was written on to the copy.
+    fn copy(&mut self) {
+        if let Some(replica) = &mut self.replica {
+            replica.receive(&self.state);
+        }
+    }
+
+    /// The copy takes over, without up to `lag` of the last writes. Gives how
+    /// many it lacks.
+    pub(crate) fn fail_over(&mut self, lag: usize) -> Option<usize> {
+        let (state, lost) = self.replica.as_mut()?.promote(lag)?;
+        self.state = state;
+        self.retold.clear();
+        Some(lost)
     }
 
     pub(crate) fn seq(&self) -> Seq {

@@ -168,6 +168,7 @@ impl World {
             Happens::Reply { who, .. }
             | Happens::Hint { who, .. }
             | Happens::App { who, .. }
+            | Happens::Poll { who, .. }
             | Happens::Answer { who, .. } => {
                 self.reach(who, what);
             }
@@ -214,6 +215,7 @@ impl World {
             }
             Happens::Hint { hint, .. } => self.feed(who, Input::Hint(hint)),
             Happens::Answer { call, .. } => self.register_answers(who, call),
+            Happens::Poll { first, .. } => self.poll(who, first),
             Happens::App { act, .. } => self.act(who, act),
             _ => {}
         }
@@ -250,6 +252,9 @@ impl World {
         if traits.native_watch {
             self.queue.push(self.now + 1, Happens::Hint { who, hint: Hint::Anything });
         }
+        if self.config.poll().is_some() {
+            self.queue.push(self.now + 1, Happens::Poll { who, first: true });
+        }
         self.begin_campaigns(who);
     }
 
@@ -262,7 +267,7 @@ impl World {
     }
 
     fn watched(&self) -> bool {
-        self.config.store != StoreKind::Cas && !self.config.features.has(Feature::NoWatch)
+        self.config.watched()
     }
 
     /// One of three priorities; the first process can always lead.
@@ -334,6 +339,9 @@ impl World {
         }
         self.coverage.see(&fact);
         self.checks.see(self.now, &fact);
+        for situation in self.checks.take_broken() {
+            self.coverage.mark(situation);
+        }
     }
 
     fn finish(mut self) -> Outcome {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use tenure_core::{
-    Amend, Entry, Failed, Hint, Mono, Outgoing, Reply, Request, RequestId, Timestamp,
+    Amend, Entry, Failed, Hint, Input, Mono, Outgoing, Reply, Request, RequestId, Timestamp,
 };
 
 use super::queue::Happens;
@@ -11,6 +11,7 @@ use super::{Outage, World};
 use crate::clock::Nanos;
 use crate::config::{Feature, nanos};
 use crate::fact::{Fact, Who};
+use crate::store::Fate;
 
 const MILLI: Nanos = 1_000_000;
 
@@ -31,6 +32,9 @@ impl World {
     pub(super) fn send(&mut self, who: Who, local: Mono, out: Outgoing) {
         let Outgoing { id, request, deadline } = out;
         self.see(Fact::Sent { who, local, id: id.get(), request: &request });
+        if matches!(request, Request::Claim(_) | Request::Heartbeat(_)) {
+            self.stop_at_the_worst(who.process);
+        }
         if let Some(cas) = &mut self.store.cas {
             return cas.begin(who, id, deadline, request);
         }
@@ -66,15 +70,47 @@ impl World {
 
     /// An operation reaches the register.
     pub(super) fn register(&mut self, call: u64) {
-        if self.outage.is_some() {
-            return;
-        }
-        let Some(who) = self.store.cas.as_mut().and_then(|cas| cas.arrive(call)) else { return };
+        let Some(fate) = self.fate() else { return };
+        let arrived = self.store.cas.as_mut().and_then(|cas| cas.arrive(call, fate));
+        let Some(who) = arrived else { return };
         if self.processes[who.process].cut || self.lost_on_the_way() {
             return;
         }
         let at = self.now + self.message_delay();
         self.queue.push(at, Happens::Answer { who, call });
+    }
+
+    /// What the register makes of an operation; `None` if it is silent.
+    fn fate(&mut self) -> Option<Fate> {
+        let (fails, acts, certain) =
+            (self.net.chance(40), self.net.chance(500), self.net.chance(500));
+        let refusal = if certain { Fate::Refused } else { Fate::Unclear };
+        match self.outage {
+            Some(Outage::Silent) => None,
+            Some(Outage::Refusing) => Some(refusal),
+            None if !(self.on(Feature::Errors) && fails) => Some(Fate::Done),
+            None => Some(if acts { Fate::DoneUnsaid } else { refusal }),
+        }
+    }
+
+    /// A process looks at every election, as one does who follows a store that
+    /// tells nothing. The first look is at everything.
+    pub(super) fn poll(&mut self, who: Who, first: bool) {
+        let Some(pace) = self.config.poll() else { return };
+        let (lost, early) = (self.net.chance(300), self.net.below(250));
+        let pause = nanos(pace) - nanos(pace) / 1_000 * early;
+        self.queue.push(self.now + pause, Happens::Poll { who, first: false });
+        if self.on(Feature::BadHints) && lost {
+            return;
+        }
+        if first {
+            return self.feed(who, Input::Hint(Hint::Anything));
+        }
+        for election in self.elections.clone() {
+            if self.processes[who.process].is(who) {
+                self.feed(who, Input::Hint(Hint::Election(election)));
+            }
+        }
     }
 
     /// The register's answer reaches a process.
@@ -177,7 +213,7 @@ impl World {
         let process = &mut self.processes[index];
         process.cut = false;
         let (who, up) = (process.who, process.machine.is_some());
-        if up && self.watched() {
+        if up && (self.watched() || self.config.store.forgets()) {
             self.queue.push(self.now + 1, Happens::Hint { who, hint: Hint::Anything });
         }
     }

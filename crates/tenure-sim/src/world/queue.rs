@@ -38,6 +38,8 @@ pub(crate) enum Happens {
     Start { process: usize },
     /// An operation reaches the register.
     Call { call: u64 },
+    /// A process looks for itself at what the store does not tell.
+    Poll { who: Who, first: bool },
     /// The register's answer reaches a process.
     Answer { who: Who, call: u64 },
     /// The next part of the healing.

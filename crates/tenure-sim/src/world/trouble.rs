@@ -10,7 +10,7 @@ use crate::config::{Feature, nanos};
 use crate::fact::{Fact, Who};
 
 /// The features that come at random times; the others are always there.
-const TIMED: [Feature; 14] = [
+const TIMED: [Feature; 15] = [
     Feature::ForgedHints,
     Feature::Partitions,
     Feature::Outages,
@@ -25,6 +25,7 @@ const TIMED: [Feature; 14] = [
     Feature::Evictions,
     Feature::ForcedEvictions,
     Feature::Withdrawals,
+    Feature::Failovers,
 ];
 
 impl World {
@@ -69,6 +70,7 @@ impl World {
                 let ppm = super::rate(&self.config, &mut self.troubles);
                 self.change_rate(index, ppm);
             }
+            Feature::Failovers => self.fail_over(),
             Feature::Withdrawals => {
                 let election = self.any_election();
                 self.on_app(index, Act::Withdraw(election));
@@ -100,6 +102,19 @@ impl World {
         }
     }
 
+    /// The store's copy takes over. Everybody connects to it anew, which is a
+    /// hint (H13).
+    fn fail_over(&mut self) {
+        let lag = usize::try_from(self.troubles.below(20)).unwrap_or(0);
+        let Some(lost) = self.store.fail_over(lag) else { return };
+        self.see(Fact::Promoted { lost });
+        for index in 0..self.processes.len() {
+            if !self.processes[index].cut {
+                self.reconnect(index);
+            }
+        }
+    }
+
     pub(super) fn freeze(&mut self, index: usize, span: Nanos, suspended: bool) {
         let since = self.now;
         let process = &mut self.processes[index];
@@ -113,6 +128,17 @@ impl World {
         self.queue.push(until, Happens::Thaw { who });
     }
 
+    /// Stops a process that has just asked for a grant, for about as long as it
+    /// lasts: the answer waits in its inbox, as old as can be (H4, B5).
+    pub(super) fn stop_at_the_worst(&mut self, index: usize) {
+        let ttl = nanos(self.config.ttl);
+        let (unlucky, span) =
+            (self.troubles.chance(15), self.troubles.between(ttl * 7 / 10, ttl * 15 / 10));
+        if self.on(Feature::Stops) && unlucky {
+            self.freeze(index, span, false);
+        }
+    }
+
     /// Goes on: what came meanwhile is handled now, in any order.
     pub(super) fn thaw(&mut self, who: Who) {
         let process = &mut self.processes[who.process];
@@ -122,8 +148,9 @@ impl World {
         let Some(Frozen { since, suspended, mut inbox }) = process.frozen.take() else { return };
         if suspended && self.mutation.is_some_and(|m| m.clock_misses_suspends()) {
             process.clock.miss(self.now, self.now - since);
+            self.retrust(who);
         }
-        if suspended && self.watched() {
+        if suspended && (self.watched() || self.config.store.forgets()) {
             inbox.push(Happens::Hint { who, hint: Hint::Anything });
         }
         while !inbox.is_empty() {
