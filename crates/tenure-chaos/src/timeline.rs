@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use crate::clock::{Nanos, seconds};
 use crate::report::Report;
 
-/// How much time one row of the picture shows.
+/// How much time one row of the picture shows; a run that is shorter fills one.
 const ROW: Nanos = 60_000_000_000;
+/// A line every so often.
+const TICK: Nanos = 5_000_000_000;
 /// Sizes in pixels.
 const LEFT: f64 = 40.0;
 const WIDTH: f64 = 1_200.0;
@@ -29,7 +31,7 @@ const COLOURS: [(&str, &str); 9] = [
 
 /// The picture as SVG.
 pub(crate) fn svg(report: &Report) -> String {
-    let page = Page { report, lanes: report.options.workers };
+    let page = Page::new(report);
     let mut out = String::new();
     let (width, height) = (LEFT + WIDTH + 10.0, page.row_top(page.rows()));
     let _ = writeln!(
@@ -52,6 +54,8 @@ pub(crate) fn svg(report: &Report) -> String {
 struct Page<'r> {
     report: &'r Report,
     lanes: usize,
+    /// How much time a row shows.
+    row: Nanos,
 }
 
 /// A number of lanes or rows, for drawing.
@@ -60,10 +64,20 @@ fn times(count: usize) -> f64 {
     count as f64
 }
 
-impl Page<'_> {
+impl<'r> Page<'r> {
+    fn new(report: &'r Report) -> Self {
+        let row = report.to.saturating_sub(report.from).clamp(1, ROW);
+        Self { report, lanes: report.options.workers, row }
+    }
+
     fn rows(&self) -> usize {
         let length = self.report.to.saturating_sub(self.report.from);
-        usize::try_from(length.div_ceil(ROW)).unwrap_or(1).max(1)
+        usize::try_from(length.div_ceil(self.row)).unwrap_or(1).max(1)
+    }
+
+    /// Pixels for a second.
+    fn scale(&self) -> f64 {
+        WIDTH / seconds(self.row)
     }
 
     fn row_top(&self, row: usize) -> f64 {
@@ -86,11 +100,11 @@ impl Page<'_> {
         }
     }
 
-    /// A frame for each row, with a line for each lane and the time at its left.
+    /// A frame for each row, with a band for each lane and the time at its left.
     fn frames(&self, out: &mut String) {
         for row in 0..self.rows() {
             let top = self.row_top(row);
-            let start = times(row) * seconds(ROW);
+            let start = times(row) * seconds(self.row);
             let _ = writeln!(out, "<text x=\"{LEFT}\" y=\"{:.0}\">{start:.0} s</text>", top - 2.0);
             for lane in 0..self.lanes {
                 let y = top + times(lane) * LANE;
@@ -102,6 +116,15 @@ impl Page<'_> {
                     LEFT - 18.0,
                     y + LANE - 5.0,
                     LANE - 1.0
+                );
+            }
+            for tick in 1..self.row.div_ceil(TICK) {
+                let x = LEFT + seconds(tick * TICK) * self.scale();
+                let _ = writeln!(
+                    out,
+                    "<rect x=\"{x:.1}\" y=\"{top:.0}\" width=\"0.5\" height=\"{:.0}\" \
+                     fill=\"#c8c8c8\"/>",
+                    times(self.lanes) * LANE
                 );
             }
         }
@@ -161,10 +184,10 @@ impl Page<'_> {
         let mut at = from.saturating_sub(start);
         let mut pieces = Vec::new();
         loop {
-            let row = at / ROW;
-            let upto = end.min((row + 1) * ROW).max(at);
-            let scale = WIDTH / seconds(ROW);
-            let x = LEFT + seconds(at - row * ROW) * scale;
+            let row = at / self.row;
+            let upto = end.min((row + 1) * self.row).max(at);
+            let scale = self.scale();
+            let x = LEFT + seconds(at - row * self.row) * scale;
             let place = usize::try_from(row).unwrap_or(0).min(self.rows() - 1);
             pieces.push((x, place, seconds(upto - at) * scale));
             at = upto;
@@ -195,12 +218,21 @@ mod tests {
         assert!(svg.contains(">stop</text>") && !svg.contains(">cut</text>"), "the legend");
     }
 
+    /// A short run fills the width.
+    #[test]
+    fn a_row_is_no_longer_than_the_run() {
+        let report = sample();
+        let page = Page::new(&report);
+        assert_eq!(page.rows(), 1);
+        assert_eq!(page.pieces(report.from, report.to), [(LEFT, 0, WIDTH)]);
+    }
+
     /// A reign over the end of a row goes on in the next.
     #[test]
     fn a_span_over_the_end_of_a_row_is_drawn_in_two() {
         let mut report = sample();
         report.to = report.from + 2 * ROW;
-        let page = Page { report: &report, lanes: 5 };
+        let page = Page::new(&report);
         let (from, to) = (report.from + ROW - 30_000_000_000, report.from + ROW + 15_000_000_000);
         let pieces = page.pieces(from, to);
         assert_eq!(pieces, [(LEFT + 600.0, 0, 600.0), (LEFT, 1, 300.0)]);
