@@ -8,8 +8,10 @@ mod chaos;
 mod failure;
 mod fix;
 mod metadata;
+mod model;
 mod servers;
 mod sim;
+mod spec;
 mod steps;
 mod test;
 mod tidy;
@@ -28,6 +30,8 @@ cargo xtask <verb>
   tidy            only the repository's own rules
   bench [name]    run the benchmarks, or one of them
   sim [options]   run seeds of the simulator; --help lists the options
+  model [world]   search small worlds of the machine to their end; --short: few
+  spec            check the TLA+ specification with TLC, and that it can fail
   chaos [options] hurt real processes and their store; --help lists the options
   serve [name]    start the servers that tests use, print how to reach them, and
                   stop them at Ctrl-C
@@ -58,6 +62,8 @@ fn dispatch(args: &[String]) -> Outcome {
         "serve" => servers::serve(rest),
         "sim" => sim::run(rest),
         "chaos" => chaos::run(rest),
+        "model" => model::run(rest),
+        "spec" => no_arguments(verb, rest).and_then(|()| spec::run()),
         // How this program starts the process that keeps a server; not for people.
         servers::GUARD => servers::guard(rest),
         "help" | "--help" | "-h" => {

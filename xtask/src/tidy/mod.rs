@@ -11,6 +11,7 @@ mod graph;
 mod length;
 mod links;
 mod manifest;
+mod record;
 mod source;
 mod suite;
 mod words;
@@ -76,6 +77,7 @@ fn findings(packages: &[Package], files: &Files) -> Vec<Finding> {
     let mut found = graph::check(packages);
     found.extend(suite::check(packages, files));
     found.extend(changelog::check(files.get("CHANGELOG.md")));
+    found.extend(record::check(files));
     for package in packages {
         found.extend(manifest::check(package, files));
     }
@@ -118,6 +120,7 @@ mod tests {
             ("crates/tenure-core/src/rest.rs", "fn f() { todo!() }\n"),
             ("crates/tenure-store/src/lib.rs", "use tenure_paper::Paper;\n"),
             ("crates/tenure/src/long.rs", &long),
+            ("docs/track-record.md", "| H1 | what | `no_such_test` |\n"),
             ("docs/notes.md", concat!("see ", "/wo", "rk/notes\n")),
         ]);
         let found = findings(&[core, paper], &files);
@@ -135,6 +138,7 @@ mod tests {
             "crates/tenure-store/src/lib.rs:1: ",
             "crates/tenure/src/long.rs: ",
             "docs/notes.md:1: ",
+            "docs/track-record.md:1: ",
         ] {
             assert!(text.contains(part), "{part:?} is not among:\n{text}");
         }
