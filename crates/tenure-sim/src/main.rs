@@ -94,7 +94,7 @@ fn run_seeds(options: &Options) -> bool {
     for failure in &report.failures {
         show(options, failure);
     }
-    figures(&report, begun);
+    figures(&report, options.mutation.is_none(), begun);
     let unreached = report.coverage.unreached();
     if options.seed.is_none() && options.scenario.is_none() && !unreached.is_empty() {
         println!("never reached in these seeds: {}", unreached.join(", "));
@@ -120,13 +120,14 @@ fn show(options: &Options, failure: &Failure) {
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn figures(report: &Report, begun: Instant) {
+fn figures(report: &Report, twice: bool, begun: Instant) {
     let took = begun.elapsed().as_secs_f64();
     let simulated = report.simulated as f64 / SECOND as f64;
     // Every seed runs twice: that is time in worlds, too.
-    let rate = 2.0 * simulated / took.max(1e-9);
+    let (runs, each) = if twice { (2.0, ", each run twice") } else { (1.0, "") };
+    let rate = runs * simulated / took.max(1e-9);
     println!(
-        "{} seeds, each run twice, {} failed, in {took:.1} s; {simulated:.0} simulated seconds in \
+        "{} seeds{each}, {} failed, in {took:.1} s; {simulated:.0} simulated seconds in \
          {} steps: {rate:.0} times real time",
         report.seeds,
         report.failures.len(),

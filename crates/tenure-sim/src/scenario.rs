@@ -52,8 +52,8 @@ impl Scenario {
     pub fn of(seed: u64) -> Self {
         match seed % 16 {
             7 => Scenario::Cas,
-            8 if seed % 32 == 8 => Scenario::Replica,
-            8 => Scenario::Jump,
+            8 => Scenario::Replica,
+            15 => Scenario::Jump,
             9 => Scenario::Calm,
             10 => Scenario::Clocks,
             11 => Scenario::Network,

@@ -1,4 +1,4 @@
-//! A suite: many seeds on all cores, each run twice.
+//! A suite: many seeds on all cores, each run twice unless a rule is broken.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -115,7 +115,11 @@ impl Suite {
                 return;
             }
             let config = self.config(seed);
-            let outcome = run_twice(&config, self.mutation);
+            // A rule that is broken is to be caught, not repeated.
+            let outcome = match self.mutation {
+                Some(_) => run(&config, self.mutation, false),
+                None => run_twice(&config, None),
+            };
             let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
             report.seeds += 1;
             report.simulated += outcome.simulated;

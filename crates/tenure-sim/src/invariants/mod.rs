@@ -120,7 +120,7 @@ impl Checks {
             (Box::new(giving_up::GivingUp), After::Holds),
             (Box::new(one_term_a_bid::OneTermABid::default()), After::NotJudged),
             (Box::new(lost_wins::LostWins::default()), After::NotJudged),
-            (Box::new(strays::Strays::default()), After::Holds),
+            (Box::new(strays::Strays::new(&setup)), After::Holds),
             (Box::new(work::ReleaseAfterWork::new(&setup)), After::Holds),
             (Box::new(cooldown::Cooldown::new(&setup)), After::Holds),
             (Box::new(heirs::Heirs::default()), After::NotJudged),

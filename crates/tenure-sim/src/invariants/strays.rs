@@ -5,43 +5,67 @@
 //! after. Their holder beats on, so nobody else could ever have them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use tenure_core::{ElectionName, Event, Input, Reply, Request, TermNumber, Which};
+use tenure_core::{ElectionName, Event, Input, Mono, Reply, Request, TermNumber, Which};
 
-use super::Invariant;
+use super::{Invariant, Setup};
 use crate::clock::Nanos;
 use crate::fact::{Fact, Who};
 
 /// How often it may be shown such a term before it does something about it. One
-/// look is enough, unless it was overtaken by a bid or a release.
-const LOOKS: u32 = 3;
+/// look is enough, unless a bid or a release is under way or waits to be tried
+/// again.
+const LOOKS: u32 = 4;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Strays {
+    /// Looks closer than this, by process, count as one: hints come in storms.
+    apart: Vec<Duration>,
     /// Looks at all that the store has under a process's name.
     looks: BTreeSet<(Who, u64)>,
     /// What each process was ever told that it leads.
     known: BTreeSet<(Who, ElectionName, TermNumber)>,
     /// How often each was shown a term that it was not told of.
-    shown: BTreeMap<(Who, ElectionName), (TermNumber, u32)>,
+    shown: BTreeMap<(Who, ElectionName), Shown>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    number: TermNumber,
+    count: u32,
+    last: Mono,
 }
 
 impl Strays {
+    pub(super) fn new(setup: &Setup) -> Self {
+        Self {
+            apart: setup.settings.iter().map(|s| s.ttl() / 8).collect(),
+            looks: BTreeSet::new(),
+            known: BTreeSet::new(),
+            shown: BTreeMap::new(),
+        }
+    }
+
     fn show(
         &mut self,
         who: Who,
+        local: Mono,
         election: &ElectionName,
         number: TermNumber,
     ) -> Result<(), String> {
         if self.known.contains(&(who, election.clone(), number)) {
             return Ok(());
         }
-        let (last, count) = self.shown.entry((who, election.clone())).or_default();
-        if *last != number {
-            (*last, *count) = (number, 0);
+        let first = Shown { number, count: 1, last: local };
+        let shown = self.shown.entry((who, election.clone())).or_insert(first);
+        if shown.number != number {
+            *shown = first;
+        } else if local.since(shown.last) >= self.apart[who.process] {
+            *shown = Shown { number, count: shown.count + 1, last: local };
         }
-        *count += 1;
-        if *count > LOOKS {
+        let count = shown.count;
+        if count > LOOKS {
             return Err(format!(
                 "{who} was shown {election}#{number} {count} times, which it holds and does not \
                  know of"
@@ -84,11 +108,11 @@ impl Invariant for Strays {
             Fact::Told { who, event: Event::MemberEnded { .. }, .. } => {
                 self.shown.retain(|(of, _), _| of != who);
             }
-            Fact::Fed { who, input: Input::Reply { id, result }, .. } => {
+            Fact::Fed { who, local, input: Input::Reply { id, result } } => {
                 let own = self.looks.remove(&(*who, id.get()));
                 let Ok(Reply::Read(snapshot)) = &**result else { return Ok(()) };
                 for view in snapshot.elections.iter().filter(|_| own) {
-                    self.show(*who, &view.election, view.number)?;
+                    self.show(*who, *local, &view.election, view.number)?;
                 }
             }
             _ => {}

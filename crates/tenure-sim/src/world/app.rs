@@ -103,7 +103,9 @@ impl World {
         let incarnation = reign.incarnation;
         let write = Happens::Write { who, incarnation, election: election.clone(), token };
         self.queue.push(self.now + delay, write);
-        let pause = self.apps.between(1, nanos(self.config.ttl));
+        // Where terms are forgotten, it is writes right after that tell.
+        let often = if self.config.store.forgets() { 8 } else { 1 };
+        let pause = self.apps.between(1, nanos(self.config.ttl) / often);
         self.do_in(pause, who, Act::Write(election, token));
     }
 
