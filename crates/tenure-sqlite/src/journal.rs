@@ -170,7 +170,22 @@ fn collect(select: &mut CachedStatement<'_>, params: &[Value]) -> Outcome<Vec<En
     Ok(entries)
 }
 
+/// The entry in this row. A value that no entry can have is damage, and is
+/// told with its place.
 fn entry(row: &Row<'_>) -> Outcome<Entry> {
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
+    read(row).map_err(|fault| match fault {
+        Fault::Sql(
+            FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..),
+        ) => {
+            let seq: i64 = row.get("seq").unwrap_or_default();
+            Fault::Damaged(format!("{seq} of the journal"))
+        }
+        other => other,
+    })
+}
+
+fn read(row: &Row<'_>) -> Outcome<Entry> {
     let seq: u64 = row.get("seq")?;
     let damaged = || Fault::Damaged(format!("{seq} of the journal"));
     let text = |column: &str| row.get::<_, Option<String>>(column);
@@ -312,5 +327,56 @@ mod tests {
             .unwrap();
         let error = after(&db, "n", Seq::START, 10).unwrap_err();
         assert!(error.to_string().contains("1 of the journal"), "{error}");
+    }
+
+    /// Rows that anybody may have written: each is a line or an error.
+    #[test]
+    fn any_row_is_a_line_or_an_error() {
+        const KINDS: [&str; 10] = [
+            "joined",
+            "left",
+            "ended",
+            "stood",
+            "elected",
+            "released",
+            "step-down asked",
+            "paused",
+            "resumed",
+            "",
+        ];
+        const TEXTS: [Option<&str>; 7] =
+            [None, Some(""), Some("a"), Some("\u{1}"), Some("2a"), Some("expired"), Some("a\nb")];
+        const NUMBERS: [Option<i64>; 5] = [None, Some(0), Some(-1), Some(i64::MAX), Some(70_000)];
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch(include_str!("sql/schema.sql")).unwrap();
+        let mut dice = 3_u64;
+        let mut below = |most: usize| {
+            dice = dice.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            usize::try_from(dice >> 33).unwrap() % most
+        };
+        let (mut lines, mut errors) = (0, 0);
+        for _ in 0..5_000 {
+            let (kind, number) = (KINDS[below(KINDS.len())], NUMBERS[below(NUMBERS.len())]);
+            let (priority, at) = (NUMBERS[below(NUMBERS.len())], NUMBERS[1 + below(4)]);
+            let text: Vec<Option<&str>> = (0..8).map(|_| TEXTS[below(TEXTS.len())]).collect();
+            db.execute("DELETE FROM tenure_journal", []).unwrap();
+            db.execute(
+                "INSERT INTO tenure_journal VALUES ('n', 1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,
+                 ?10, ?11, ?12, NULL)",
+                rusqlite::params![
+                    at, kind, text[0], number, text[1], text[2], priority, text[3], text[4],
+                    text[5], text[6], text[7]
+                ],
+            )
+            .unwrap();
+            match after(&db, "n", Seq::START, 10) {
+                Ok(read) => lines += read.len(),
+                Err(error) => {
+                    errors += 1;
+                    assert!(error.to_string().contains("is not one that Tenure writes"), "{error}");
+                }
+            }
+        }
+        assert!(lines > 50 && errors > 500, "{lines} lines, {errors} errors: too one-sided");
     }
 }

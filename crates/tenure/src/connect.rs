@@ -321,4 +321,50 @@ mod tests {
         assert!(said.contains("\"colour\""), "{said}");
         assert!(sqlite_options("journal_keep=many", &Settings::default()).is_err());
     }
+
+    /// Whatever is given as a URL is a target or an explained refusal, and a
+    /// password in it is not repeated.
+    #[test]
+    fn any_text_is_a_target_or_an_explained_refusal() {
+        const PIECES: [&str; 20] = [
+            "sqlite",
+            "memory",
+            "postgres",
+            "postgresql",
+            ":",
+            "//",
+            "/",
+            "?",
+            "&",
+            "=",
+            "@",
+            "%",
+            "%zz",
+            "hunter2",
+            "user",
+            "host:99999",
+            "request_timeout_ms=",
+            "-1",
+            "\u{0}",
+            "ü",
+        ];
+        let mut dice = 7_u64;
+        for _ in 0..20_000 {
+            let mut url = String::new();
+            for _ in 0..dice % 9 {
+                dice = dice.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e);
+                url.push_str(PIECES[usize::try_from(dice >> 33).unwrap() % PIECES.len()]);
+            }
+            dice = dice.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7f);
+            let secret = format!("postgres://user:hunter2@{url}");
+            for text in [url.clone(), format!("sqlite:{url}"), secret.clone()] {
+                if let Err(error) = Target::parse(&text) {
+                    let said = error.to_string();
+                    assert!(said.len() > 20, "{text:?}: {said}");
+                    let leaks = text == secret && !url.contains("hunter2");
+                    assert!(!leaks || !said.contains("hunter2"), "{text:?}: {said}");
+                }
+            }
+        }
+    }
 }

@@ -352,3 +352,6 @@ impl CandidacyRecord {
         Priority::new(self.priority)
     }
 }
+
+#[cfg(test)]
+mod tests;
