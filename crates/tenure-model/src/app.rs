@@ -78,8 +78,8 @@ impl World {
     fn elected(&mut self, term: &Term) {
         self.seen.set(Mark::Elected);
         let key = (term.election.clone(), term.number);
-        let heard = self.heard.range(..).filter(|((e, _), _)| *e == term.election);
-        if let Some(((_, number), winner)) = heard.last() {
+        let mut heard = self.heard.range(..).filter(|((e, _), _)| *e == term.election);
+        if let Some(((_, number), winner)) = heard.next_back() {
             if *number == term.number && *winner != term.member.incarnation {
                 self.breaks(Broken::TwoHolders);
             } else if *number >= term.number {

@@ -227,7 +227,7 @@ fn more_of_everything() -> Vec<Config> {
             ..Config::of("asked while cut off", "a step-down while a process is cut off")
         },
         Config {
-            horizon: 6,
+            horizon: 4,
             budget: Budget { evictions: 1, pauses: 1, resigns: 1, ..Budget::default() },
             must: &[Elected, Superseded, Paused],
             ..Config::of("orders", "eviction, pause, resumption and resignation")

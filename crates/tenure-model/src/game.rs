@@ -288,10 +288,10 @@ impl Game {
             (Request::Claim(claim), Reply::Claim(answers)) => {
                 self.mark_claim(world, claim, answers);
             }
-            (Request::Release(release), _) => {
-                if unchanged && release.items.iter().any(|item| item.number.is_some()) {
-                    world.seen.set(Mark::LateRelease);
-                }
+            (Request::Release(release), _)
+                if unchanged && release.items.iter().any(|item| item.number.is_some()) =>
+            {
+                world.seen.set(Mark::LateRelease);
             }
             _ => {}
         }

@@ -17,7 +17,7 @@ pub(crate) fn all(config: &Config) -> Vec<Property<Game>> {
         all.push(Property::always("somebody leads at the end", led_at_the_end));
     }
     if config.heals_at == Some(0) {
-        all.push(Property::eventually("somebody leads", |game, world| leads(game, world)));
+        all.push(Property::eventually("somebody leads", leads));
     }
     all
 }

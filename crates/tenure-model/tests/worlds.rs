@@ -46,7 +46,7 @@ fn an_election_that_nobody_leads_at_the_end_is_reported() {
 }
 
 fn world(horizon: u8, budget: Budget) -> Config {
-    let calm = full().into_iter().find(|world| world.name == "calm").unwrap();
+    let calm = full().into_iter().find(|world| world.name == "calm").expect("it is one of them");
     Config { horizon, heals_at: None, budget, must: &[], ..calm }
 }
 
