@@ -4,7 +4,7 @@
 //! the figure is the ratio of the medians.
 
 // A counting allocator cannot be written without unsafe code.
-#![allow(unsafe_code, missing_docs)]
+#![allow(clippy::print_stdout, missing_docs, unsafe_code)]
 
 mod common;
 

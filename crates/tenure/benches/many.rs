@@ -3,7 +3,7 @@
 //! claim them, and what each costs in the client's memory.
 
 // A counting allocator cannot be written without unsafe code.
-#![allow(unsafe_code, missing_docs)]
+#![allow(clippy::print_stdout, missing_docs, unsafe_code)]
 
 mod common;
 

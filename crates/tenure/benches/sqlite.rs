@@ -4,7 +4,7 @@
 //!
 //! The candidates are this program again, started as `… candidate URL`.
 
-#![allow(missing_docs)]
+#![allow(clippy::print_stdout, missing_docs)]
 
 mod common;
 

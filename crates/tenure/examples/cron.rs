@@ -5,6 +5,8 @@
 //! cargo run --example cron -- sqlite:cron.db
 //! ```
 
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
 use std::time::Duration;
 
 use tenure::{LeadError, Tenure};

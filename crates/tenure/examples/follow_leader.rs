@@ -4,6 +4,8 @@
 //! cargo run --example follow_leader -- sqlite:app.db
 //! ```
 
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
 use tenure::{Observed, Tenure};
 
 #[tokio::main(flavor = "current_thread")]

@@ -6,6 +6,8 @@
 //! kill %1
 //! ```
 
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
 use std::time::Duration;
 
 use tenure::Tenure;

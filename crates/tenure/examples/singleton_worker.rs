@@ -6,6 +6,8 @@
 //! cargo run --example singleton_worker -- sqlite:jobs.db 3  # three items, then stop
 //! ```
 
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
 use std::ops::ControlFlow;
 use std::time::Duration;
 

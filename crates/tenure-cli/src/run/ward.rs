@@ -34,7 +34,7 @@ pub(crate) enum End {
 }
 
 impl Ward {
-    /// Starts a guardian with a command that waits for [`Ward::go`]. The lock is
+    /// Starts a guardian with a command that waits for `Ward::go`. The lock is
     /// shared with the guardian and with nobody else.
     pub(crate) fn start(
         command: &[OsString],

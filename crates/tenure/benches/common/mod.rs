@@ -1,6 +1,6 @@
 //! What the benchmarks share: medians, a table, and bars that fail the run.
 
-#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(clippy::print_stdout, dead_code, missing_docs, unreachable_pub)]
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@
 //!
 //! # How to test code that leads
 //!
-//! Write the code so that it is handed its [`Tenure`] or its [`Election`], and
+//! Write the code so that it is handed its [`Tenure`] or its [`Election`](crate::Election), and
 //! hand it one from a stage:
 //!
 //! ```
