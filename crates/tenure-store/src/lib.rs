@@ -11,7 +11,8 @@ mod store;
 
 pub use capabilities::{Capabilities, Judge, Watch};
 pub use cas::{
-    CasOptions, CasStore, Expect, Loaded, MemoryRegister, Register, Removed, Swapped, Version,
+    CasOptions, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed, Swapped,
+    Version,
 };
 pub use clock::{BootClock, Clock, ManualClock};
 pub use error::{Error, ErrorKind, Result};

@@ -15,8 +15,8 @@ use tenure_core::{
     RequestId, TermNumber, Timestamp, Which,
 };
 use tenure_store::{
-    CasOptions, CasStore, Clock, Expect, Loaded, MemoryRegister, Register, Removed, Result, Store,
-    Swapped, Version, perform, to_machine,
+    CasOptions, CasStore, Clock, Expect, Listed, Loaded, MemoryRegister, Register, Removed, Result,
+    Store, Swapped, Version, perform, to_machine,
 };
 
 use crate::fact::Who;
@@ -36,7 +36,7 @@ enum Answer {
     Load(Result<Loaded>),
     Swap(Result<Swapped>),
     Remove(Result<Removed>),
-    List(Result<Vec<String>>),
+    List(Result<Vec<Listed>>),
 }
 
 impl Op {
@@ -152,7 +152,7 @@ impl Register for Remote {
         }
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<String>> {
+    async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
         match self.call(Op::List(prefix.to_owned())).await {
             Answer::List(keys) => keys,
             _ => odd(),

@@ -12,7 +12,7 @@ use tenure_core::{Incarnation, Mono, widened};
 use super::keys::Keys;
 use super::options::CasOptions;
 use super::record::{ElectionRecord, Record, decode, encode};
-use super::register::{Expect, Loaded, Register, Swapped};
+use super::register::{Expect, Listed, Loaded, Register, Swapped};
 use super::seen::{Memory, Seen};
 use crate::{Clock, Error, ErrorKind, Result};
 
@@ -79,6 +79,16 @@ impl Handle {
                 record.remember(key, &mut memory, now);
                 Ok(Some(R::table(&mut memory).found(key, version, record, now)))
             }
+        }
+    }
+
+    /// Looks at a cell that was just listed; what the listing shows to be
+    /// unchanged needs no look of its own.
+    pub(super) async fn load_listed<R: Record>(&self, listed: &Listed) -> Result<Option<Seen<R>>> {
+        let known = self.known::<R>(&listed.key);
+        match known {
+            Some(known) if listed.version.as_ref() == Some(&known.version) => Ok(Some(known)),
+            _ => self.load(&listed.key).await,
         }
     }
 

@@ -151,16 +151,17 @@ impl Handle {
         if self.memory().listed(&prefix).is_some_and(|listed| listed > then) {
             return Ok(());
         }
-        let keys = self.register.list(&prefix).await?;
-        let keys: BTreeSet<String> =
-            keys.into_iter().filter(|key| self.keys.is_member(ns, key)).collect();
-        let loads = keys.iter().map(|key| self.load::<MemberRecord>(key)).collect();
+        let listed = self.register.list(&prefix).await?;
+        let listed: Vec<_> =
+            listed.into_iter().filter(|listed| self.keys.is_member(ns, &listed.key)).collect();
+        let loads = listed.iter().map(|listed| self.load_listed::<MemberRecord>(listed)).collect();
         for loaded in self.all(loads).await {
             match loaded {
                 Err(error) if error.kind() != ErrorKind::Foreign => return Err(error),
                 _ => {}
             }
         }
+        let keys: BTreeSet<String> = listed.into_iter().map(|listed| listed.key).collect();
         self.memory().note_listing(&prefix, &keys, now);
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::register::{Expect, Loaded, Register, Removed, Swapped, Version};
+use super::register::{Expect, Listed, Loaded, Register, Removed, Swapped, Version};
 use crate::Result;
 
 /// A register in this process, for tests and simulations. Clones are handles on
@@ -105,10 +105,15 @@ impl Register for MemoryRegister {
         }
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<String>> {
+    async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
         let cells = self.cells();
         let from_prefix = cells.cells.range(prefix.to_owned()..);
-        Ok(from_prefix.map(|(key, _)| key.clone()).take_while(|k| k.starts_with(prefix)).collect())
+        let below = from_prefix.take_while(|(key, _)| key.starts_with(prefix));
+        let listed = below.map(|(key, (version, _))| Listed {
+            key: key.clone(),
+            version: Some(Version::from(*version)),
+        });
+        Ok(listed.collect())
     }
 }
 
@@ -152,7 +157,11 @@ mod tests {
         for key in ["a/1", "a/2", "ab", "b/1"] {
             register.swap(key, Expect::Absent, Vec::new()).await.unwrap();
         }
-        assert_eq!(register.list("a/").await.unwrap(), ["a/1", "a/2"]);
+        let listed = register.list("a/").await.unwrap();
+        assert_eq!(listed.iter().map(|l| l.key.as_str()).collect::<Vec<_>>(), ["a/1", "a/2"]);
+        for Listed { key, version } in listed {
+            assert_eq!(register.load(&key, version.as_ref()).await.unwrap(), Loaded::Unchanged);
+        }
         assert!(register.list("c").await.unwrap().is_empty());
     }
 }

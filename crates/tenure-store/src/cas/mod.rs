@@ -116,7 +116,7 @@ mod watch;
 pub use memory::MemoryRegister;
 pub use options::CasOptions;
 pub use record::{MAX_CANDIDACIES, MAX_RECORD};
-pub use register::{Expect, Loaded, Register, Removed, Swapped, Version};
+pub use register::{Expect, Listed, Loaded, Register, Removed, Swapped, Version};
 pub use store::CasStore;
 
 #[cfg(test)]

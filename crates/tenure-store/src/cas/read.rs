@@ -93,10 +93,10 @@ impl Handle {
     /// read is left out, so that it is in nobody else's way; asked for by name,
     /// it is an error.
     pub(super) async fn load_elections(&self, ns: &Namespace) -> Result<Vec<Seen<ElectionRecord>>> {
-        let mut keys = self.register.list(&self.keys.elections(ns)).await?;
-        keys.retain(|key| self.keys.election_of(ns, key).is_some());
-        keys.sort();
-        let loads = self.all(keys.iter().map(|key| self.load(key)).collect()).await;
+        let mut listed = self.register.list(&self.keys.elections(ns)).await?;
+        listed.retain(|listed| self.keys.election_of(ns, &listed.key).is_some());
+        listed.sort_by(|a, b| a.key.cmp(&b.key));
+        let loads = self.all(listed.iter().map(|listed| self.load_listed(listed)).collect()).await;
         let readable = loads.into_iter().filter(|loaded| !is_foreign(loaded));
         readable.filter_map(Result::transpose).collect()
     }

@@ -91,9 +91,21 @@ pub trait Register: Send + Sync + fmt::Debug {
     /// there is [`Removed::Gone`].
     async fn remove(&self, key: &str, expect: &Version) -> Result<Removed>;
 
-    /// The keys that begin with `prefix`, in any order. A key stored or removed
-    /// while the list is made may be in it or not; every other one is there.
-    async fn list(&self, prefix: &str) -> Result<Vec<String>>;
+    /// The cells whose keys begin with `prefix`, in any order. A key stored or
+    /// removed while the list is made may be in it or not; every other one is
+    /// there.
+    async fn list(&self, prefix: &str) -> Result<Vec<Listed>>;
+}
+
+/// One cell in the answer to [`Register::list`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its key.
+    pub key: String,
+    /// The version the cell had at some moment between call and answer, where
+    /// the service tells it in a listing. A version that is known already saves
+    /// the load; a register that is not sure of it says `None`.
+    pub version: Option<Version>,
 }
 
 /// The answer to [`Register::load`].

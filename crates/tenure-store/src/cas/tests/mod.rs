@@ -148,7 +148,10 @@ impl Register for Wire {
         self.inner.remove(key, expect).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<String>> {
+    async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
+        if let Some(Fault::Fail) = Self::take(&self.loads, prefix) {
+            return Err(Error::new(ErrorKind::Unreachable, "no way there"));
+        }
         self.inner.list(prefix).await
     }
 }
