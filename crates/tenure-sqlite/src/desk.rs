@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use crate::error::{Fault, Outcome};
 use crate::judge::Judge;
 use crate::shared::Shared;
+use crate::turn::{Line, Patience, Place};
 use crate::txn::{Txn, nothing_probed};
 
 /// What a commit must survive.
@@ -36,20 +37,6 @@ impl Durability {
             Self::Crash => "NORMAL",
         }
     }
-}
-
-/// How long to wait before the next try for a lock, by the number of tries and
-/// the time waited so far. Spread out, so that those who wait do not march in
-/// step, and never brisk for long: a hundred who look every few milliseconds
-/// take the processor from the one who holds the lock.
-fn pause(tries: u32, waited: Duration) -> Duration {
-    let around = match (tries, waited.as_millis()) {
-        (..=5, _) => 2_000,
-        (_, ..1_000) => 40_000,
-        _ => 20_000,
-    };
-    let spread = BootClock::read().as_nanos() / 64 % around;
-    Duration::from_micros(around / 2 + spread)
 }
 
 type Job = Box<dyn FnOnce(&mut Desk) + Send>;
@@ -109,12 +96,14 @@ impl Office {
 pub(crate) struct Desk {
     db: Connection,
     shared: Arc<Shared>,
+    line: Line,
     durability: Option<Durability>,
 }
 
 impl Desk {
     pub(crate) fn new(db: Connection, shared: Arc<Shared>) -> Self {
-        Self { db, shared, durability: None }
+        let line = Line::new(shared.lives.line());
+        Self { db, shared, line, durability: None }
     }
 
     pub(crate) fn shared(&self) -> Arc<Shared> {
@@ -139,7 +128,8 @@ impl Desk {
         let told = |fault: Fault| fault.told(doing, &shared.path);
         self.tidy();
         self.set(durability).map_err(told)?;
-        self.begin().map_err(told)?;
+        // Held until the step is committed: then it is the next one's turn.
+        let _place = self.begin().map_err(told)?;
         let done = self.step(ns, step);
         let (answer, wrote, over) = done.map_err(|fault| {
             self.tidy();
@@ -158,24 +148,26 @@ impl Desk {
         Ok(answer)
     }
 
-    /// Takes the write lock, waiting for others as long as the options say.
-    ///
-    /// SQLite's own way of waiting grows more patient the longer it waits, so
-    /// that of a hundred who want the lock the newest gets it and the oldest
-    /// starves. Here it is the other way round: a wait that has become long
-    /// looks more often.
-    fn begin(&self) -> Outcome<()> {
-        let began = BootClock::read();
-        let mut tries = 0;
-        loop {
-            let Err(error) = self.db.execute_batch("BEGIN IMMEDIATE") else { return Ok(()) };
-            let (fault, waited) = (Fault::from(error), BootClock::read().since(began));
-            if !fault.is_busy() || waited >= self.shared.options.busy_timeout {
+    /// Takes the write lock, in turn. Waits as long as the options say for one
+    /// who holds it, and for as many as there are.
+    fn begin(&self) -> Outcome<Place> {
+        let limit = self.shared.options.busy_timeout;
+        let mut patience = Patience::new(BootClock::read(), limit, self.version()?);
+        let mut place = self.line.stand();
+        for tries in 0.. {
+            place.wait(tries, patience.left(BootClock::read()));
+            let Err(error) = self.db.execute_batch("BEGIN IMMEDIATE") else { break };
+            let fault = Fault::from(error);
+            if !fault.is_busy() || patience.is_over(BootClock::read(), self.version()?) {
                 return Err(fault);
             }
-            tries += 1;
-            std::thread::sleep(pause(tries, waited));
         }
+        Ok(place)
+    }
+
+    /// Changes whenever another connection commits.
+    fn version(&self) -> Outcome<i64> {
+        Ok(self.db.pragma_query_value(None, "data_version", |row| row.get(0))?)
     }
 
     /// The step itself, with the clock read after the lock is held: a verb that

@@ -20,6 +20,7 @@ mod rows;
 mod schema;
 mod shared;
 mod store;
+mod turn;
 mod txn;
 mod verbs;
 mod watch;

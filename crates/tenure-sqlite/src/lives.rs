@@ -28,6 +28,8 @@ use tenure_store::{BootClock, Error, ErrorKind, Result};
 
 /// The bell's name in the directory.
 pub(crate) const BELL: &str = "bell";
+/// The name of the file before which writers line up.
+const LINE: &str = "line";
 
 /// The locks that this store handle holds, and the directory they lie in.
 #[derive(Debug)]
@@ -85,6 +87,11 @@ impl Lives {
 
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// The file before which writers line up.
+    pub(crate) fn line(&self) -> PathBuf {
+        self.directory.join(LINE)
     }
 
     fn path(&self, life: Incarnation) -> PathBuf {

@@ -66,8 +66,10 @@ impl SqliteOptions {
         self
     }
 
-    /// How long to wait for others who are writing. Default: 10 s. A caller
-    /// with less patience gives up on its own.
+    /// How long to wait for one who holds the write lock. Default: 10 s. It
+    /// begins anew whenever somebody commits: it is meant for a transaction
+    /// left open, not for a long line that moves. A caller with less patience
+    /// gives up on its own.
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self
