@@ -75,14 +75,10 @@ async fn hold(count: usize, path: &std::path::Path) -> Outcome<Held> {
     let before = LIVE.load(Ordering::Relaxed);
 
     let start = Instant::now();
-    let mut campaigns = tokio::task::JoinSet::new();
-    for i in 0..count {
-        let election = tenure.election(format!("shard-{i}"));
-        campaigns.spawn(async move { election.campaign().await });
-    }
+    let mut campaigns = tenure.campaign_all((0..count).map(|n| format!("shard-{n}")))?;
     let mut held: Vec<Leadership> = Vec::with_capacity(count);
-    while let Some(leadership) = campaigns.join_next().await {
-        held.push(leadership??);
+    while let Some(leadership) = campaigns.next().await {
+        held.push(leadership?);
     }
     let claiming = start.elapsed();
     drop(campaigns);

@@ -10,7 +10,7 @@ use tenure_core::{
 use tokio::sync::oneshot;
 use tracing::Instrument;
 
-use crate::driver::{Command, Patience};
+use crate::driver::{Answer, Command, Patience};
 use crate::history::PastTerm;
 use crate::member::Shared;
 use crate::observe::Observer;
@@ -83,6 +83,7 @@ impl Election {
     async fn stand(&self, patience: Patience) -> Result<Option<Leadership>> {
         let election = self.name()?.clone();
         let (reply, answer) = oneshot::channel();
+        let reply = Answer::One(reply);
         let (priority, ticket) = (self.priority, self.shared.ticket());
         let e = election.clone();
         self.shared.send(Command::Stand { election: e, priority, patience, ticket, reply })?;

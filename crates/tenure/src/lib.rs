@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod builder;
+mod campaigns;
 mod connect;
 mod driver;
 mod election;
@@ -18,6 +19,7 @@ pub mod testing;
 mod time;
 
 pub use builder::Builder;
+pub use campaigns::Campaigns;
 pub use connect::schema;
 pub use election::Election;
 pub use error::{Error, LeadError, Result};

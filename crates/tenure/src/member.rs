@@ -16,7 +16,7 @@ use crate::connect::LivenessLocks;
 use crate::driver::{Board, Command, Started, call};
 use crate::journal::JournalStream;
 use crate::time::Time;
-use crate::{Builder, Election, Error, Result};
+use crate::{Builder, Campaigns, Election, Error, Result};
 
 /// A member: one process's place in the store, and the way to every election.
 ///
@@ -174,6 +174,32 @@ impl Tenure {
     #[must_use]
     pub fn election(&self, name: impl AsRef<str>) -> Election {
         Election::new(self.shared.clone(), ElectionName::new(name))
+    }
+
+    /// Stands for all these elections at once, each until it is won, with the
+    /// default priority. They are bid for together: ten thousand take as many
+    /// requests as the store's [`batch`](Capabilities::batch) makes of them,
+    /// and one bad name refuses them all. A name given twice counts once.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let tenure = tenure::Tenure::connect("memory:").await?;
+    /// let mut campaigns = tenure.campaign_all((0..100).map(|n| format!("shard-{n}")))?;
+    /// let mut shards = Vec::new();
+    /// while let Some(leadership) = campaigns.next().await {
+    ///     shards.push(leadership?);
+    /// }
+    /// assert_eq!(shards.len(), 100);
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub fn campaign_all<S: AsRef<str>>(
+        &self,
+        names: impl IntoIterator<Item = S>,
+    ) -> Result<Campaigns> {
+        let names = names.into_iter().map(ElectionName::new).collect::<Result<_, _>>()?;
+        Campaigns::begin(self.shared.clone(), names)
     }
 
     /// The member's id.

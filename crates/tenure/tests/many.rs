@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use common::{secs, within};
-use tenure::testing::{Fault, ManualClock, Stage, StoreVerb};
+use tenure::testing::{ManualClock, Stage, StoreVerb};
 use tenure_core::{
     Bid, Claim, ElectionName, Incarnation, Join, MemberId, MemberRef, Namespace, Nonce, Priority,
     Profile,
@@ -41,29 +41,42 @@ static ALLOCATOR: Counting = Counting;
 
 const MANY: usize = 10_000;
 
+fn names(count: usize) -> impl Iterator<Item = String> {
+    (0..count).map(|n| format!("election-{n:05}"))
+}
+
 /// Leads `count` elections with one member of a fresh stage.
 async fn lead(count: usize) -> (Stage, tenure::Tenure, Vec<tenure::Leadership>) {
     let stage = Stage::new();
     let tenure = stage.connect("a").await.unwrap();
-    // All stand before the member is let in.
-    stage.faults().script(StoreVerb::Join, [Fault::Hold]);
-    let mut campaigns = Vec::with_capacity(count);
-    for n in 0..count {
-        let election = tenure.election(format!("election-{n:05}"));
-        campaigns.push(tokio::spawn(async move { election.campaign().await.unwrap() }));
-    }
-    while tenure.status().standing < count {
-        tokio::task::yield_now().await;
-    }
-    within(stage.faults().called(StoreVerb::Join, 1)).await;
-    stage.settle().await;
-    stage.faults().let_go();
-    let mut held = Vec::with_capacity(count);
-    for campaign in campaigns {
-        held.push(within(campaign).await.unwrap());
-    }
+    let held = win_all(tenure.campaign_all(names(count)).unwrap()).await;
+    assert_eq!(held.len(), count);
     stage.settle().await;
     (stage, tenure, held)
+}
+
+async fn win_all(mut campaigns: tenure::Campaigns) -> Vec<tenure::Leadership> {
+    let mut held = Vec::new();
+    while let Some(leadership) = within(campaigns.next()).await {
+        held.push(leadership.unwrap());
+    }
+    held
+}
+
+/// C12: a member that is in the store already could bid for the first at once;
+/// all the same they go together.
+#[tokio::test]
+async fn ten_thousand_elections_are_claimed_in_as_few_requests_as_the_batch_allows() {
+    let stage = Stage::new();
+    let tenure = stage.connect("a").await.unwrap();
+    let first = within(tenure.election("first").campaign()).await.unwrap();
+    stage.faults().reset_counts();
+    let held = win_all(tenure.campaign_all(names(MANY)).unwrap()).await;
+    let counts = stage.faults().counts();
+    let batch = tenure.capabilities().batch;
+    assert_eq!(counts.calls(StoreVerb::Claim) as usize, MANY.div_ceil(batch));
+    assert_eq!((held.len(), counts.bids as usize), (MANY, MANY));
+    assert!(first.is_current());
 }
 
 /// C12: the steady load of ten thousand elections is that of one, and claiming

@@ -1,6 +1,7 @@
 //! What goes into the machine and what comes out of it.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use crate::{
     ElectionName, ElectionView, Failed, Hint, Incarnation, MemberId, MemberRef, Mono, Note,
@@ -42,6 +43,15 @@ pub enum Input {
         /// The election.
         election: ElectionName,
         /// How much to be preferred.
+        priority: Priority,
+    },
+    /// Stand for many elections at once, so that they are bid for together: in
+    /// as few requests as the store's batch allows. One by one, the first would
+    /// be on its way before the machine hears of the second.
+    StandForAll {
+        /// The elections.
+        elections: Vec<ElectionName>,
+        /// How much to be preferred, in each.
         priority: Priority,
     },
     /// Stop standing. If the election was won meanwhile this is a resignation.

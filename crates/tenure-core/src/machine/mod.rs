@@ -148,6 +148,9 @@ impl Machine {
             Input::Wake => {}
             Input::Join => self.membership.want(),
             Input::Stand { election, priority } => self.stand(now, election, priority),
+            Input::StandForAll { elections, priority } => {
+                elections.into_iter().for_each(|election| self.stand(now, election, priority));
+            }
             Input::Withdraw { election } => self.withdraw(now, &election),
             Input::Resign { election, number, to } => self.resign(now, &election, number, to),
             Input::StopLeading { election, number } => self.stop_own(now, &election, number),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tenure_core::{ElectionName, MemberId, Namespace, Priority, TermNumber};
 use tenure_store::SharedStore;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::Result;
 use crate::reign::Reign;
@@ -27,6 +27,12 @@ pub(crate) enum Command {
         /// Tells this campaign from others for the same election.
         ticket: u64,
         reply: Answer,
+    },
+    /// Endlessly, and bid for together.
+    StandForAll {
+        elections: Vec<ElectionName>,
+        ticket: u64,
+        reply: mpsc::UnboundedSender<(ElectionName, Outcome)>,
     },
     Withdraw {
         election: ElectionName,
@@ -49,9 +55,28 @@ pub(crate) enum Command {
     },
 }
 
-/// Where the outcome of a campaign goes. `None` means that somebody else holds
-/// the election and the caller did not want to wait.
-pub(crate) type Answer = oneshot::Sender<Result<Option<Arc<Reign>>>>;
+/// The outcome of a campaign. `None` means that somebody else holds the election
+/// and the caller did not want to wait.
+pub(crate) type Outcome = Result<Option<Arc<Reign>>>;
+
+/// Where the outcome of a campaign goes.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// To one who stands for this election.
+    One(oneshot::Sender<Outcome>),
+    /// To one who stands for many.
+    Among(mpsc::UnboundedSender<(ElectionName, Outcome)>),
+}
+
+impl Answer {
+    /// `false` if nobody waits for it any more.
+    pub(super) fn send(self, election: &ElectionName, outcome: Outcome) -> bool {
+        match self {
+            Answer::One(reply) => reply.send(outcome).is_ok(),
+            Answer::Among(reply) => reply.send((election.clone(), outcome)).is_ok(),
+        }
+    }
+}
 
 /// How long a campaign may last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +103,7 @@ impl fmt::Debug for Command {
         f.write_str(match self {
             Command::Join => "Join",
             Command::Stand { .. } => "Stand",
+            Command::StandForAll { .. } => "StandForAll",
             Command::Withdraw { .. } => "Withdraw",
             Command::Resign { .. } => "Resign",
             Command::StopLeading { .. } => "StopLeading",

@@ -17,13 +17,13 @@ use std::sync::Arc;
 
 use tenure_core::{
     ElectionName, Event, Failed, Input, LostReason, Machine, Mono, Namespace, Outgoing, Output,
-    Reply, Request, RequestId, TermNumber, TermRef,
+    Priority, Reply, Request, RequestId, TermNumber, TermRef,
 };
 use tenure_store::{Capabilities, SharedStore};
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use board::{Board, PostedChange, Present};
-pub(crate) use command::{Answer, Command, Patience};
+pub(crate) use command::{Answer, Command, Outcome, Patience};
 pub(crate) use start::{Plan, Started, random, start};
 
 use self::waits::{Campaign, Over, Waits};
@@ -165,15 +165,18 @@ impl Driver {
         match command {
             Command::Join => self.feed(Input::Join),
             Command::Stand { election, priority, patience, ticket, reply } => {
-                let stands = self.waits.campaign(&election).is_some();
-                if stands || self.reigns.contains_key(&election) {
-                    let _ = reply.send(Err(Error::AlreadyStanding(election)));
-                    return;
-                }
-                self.hints.open(&self.store, &self.ns, &self.time, &self.board);
                 let campaign = Campaign::new(reply, patience, self.time.now(), ticket);
-                self.waits.begin(election.clone(), campaign);
-                self.feed(Input::Stand { election, priority });
+                if self.begin(&election, campaign) {
+                    self.feed(Input::Stand { election, priority });
+                }
+            }
+            Command::StandForAll { mut elections, ticket, reply } => {
+                let now = self.time.now();
+                elections.retain(|election| {
+                    let reply = Answer::Among(reply.clone());
+                    self.begin(election, Campaign::new(reply, Patience::Endless, now, ticket))
+                });
+                self.feed(Input::StandForAll { elections, priority: Priority::default() });
             }
             Command::Withdraw { election, ticket } => self.withdraw(election, ticket),
             Command::Resign { election, number, to, confirmed } => {
@@ -195,6 +198,17 @@ impl Driver {
                 self.feed(Input::Shutdown);
             }
         }
+    }
+
+    /// Notes a campaign, or refuses it: one at a time for each election.
+    fn begin(&mut self, election: &ElectionName, campaign: Campaign) -> bool {
+        if self.waits.campaign(election).is_some() || self.reigns.contains_key(election) {
+            campaign.reply.send(election, Err(Error::AlreadyStanding(election.clone())));
+            return false;
+        }
+        self.hints.open(&self.store, &self.ns, &self.time, &self.board);
+        self.waits.begin(election.clone(), campaign);
+        true
     }
 
     /// Ends exactly the campaign that held this ticket, also if it was won
@@ -256,7 +270,7 @@ impl Driver {
             }
             Event::Withdrawn { election } => {
                 if let Some(campaign) = self.waits.take(&election) {
-                    let _ = campaign.reply.send(Err(Error::ShutDown));
+                    campaign.reply.send(&election, Err(Error::ShutDown));
                 }
             }
             Event::Standby { view } => {
@@ -290,8 +304,8 @@ impl Driver {
         self.reigns.insert(election.clone(), (reign.clone(), ticket));
         self.board.elected(reign.clone());
         self.metrics.record(Metric::Elected { election: election.clone(), number });
-        let told = campaign.map(|campaign| campaign.reply.send(Ok(Some(reign))));
-        if !matches!(told, Some(Ok(()))) {
+        let told = campaign.is_some_and(|c| c.reply.send(&election, Ok(Some(reign))));
+        if !told {
             // Nobody waits any more: no work began, so give it back at once.
             let now = self.time.now();
             self.machine.handle(now, Input::Withdraw { election });
@@ -317,7 +331,7 @@ impl Driver {
         if self.waits.campaign(election).is_some_and(impatient)
             && let Some(campaign) = self.waits.take(election)
         {
-            let _ = campaign.reply.send(Ok(None));
+            campaign.reply.send(election, Ok(None));
             self.machine.handle(self.time.now(), Input::Withdraw { election: election.clone() });
         }
     }
@@ -342,7 +356,7 @@ impl Driver {
                     Err(Error::NotElected { election: election.clone(), waited, because })
                 }
             };
-            let _ = campaign.reply.send(outcome);
+            campaign.reply.send(&election, outcome);
             self.feed(Input::Withdraw { election });
         }
     }

@@ -66,6 +66,22 @@ fn leading() -> Script {
     script
 }
 
+/// C12: also by a member that has joined long before, whose first bid would go
+/// out at once.
+#[test]
+fn elections_stood_for_together_are_bid_for_together() {
+    let mut script = Script::new(BATCH);
+    script.feed(Input::Join);
+    let mut counts = Counts::default();
+    script.play(1_000, generous(&mut counts));
+    let name = |number| ElectionName::new(format!("election-{number}")).unwrap();
+    let (elections, priority) = ((0..MANY).map(name).collect(), Priority::default());
+    script.feed(Input::StandForAll { elections, priority });
+    script.play(2_000, generous(&mut counts));
+    assert_eq!(counts.claims, MANY / BATCH.batch);
+    assert_eq!(script.elected().len(), MANY);
+}
+
 /// C12: claimed in as few requests as the batch allows; after that, one heartbeat
 /// an interval is all that is asked of the store.
 #[test]
