@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+mod answer;
+mod aws;
+mod azure;
+mod cloud;
+mod gcs;
+mod graves;
+mod http;
+mod names;
+mod objects;
+mod options;
+mod pace;
+mod probe;
+mod store;
+
+pub use cloud::Cloud;
+pub use options::BucketOptions;
+pub use store::BucketStore;
