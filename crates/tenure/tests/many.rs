@@ -41,6 +41,9 @@ static ALLOCATOR: Counting = Counting;
 
 const MANY: usize = 10_000;
 
+/// One test at a time: they count the same bytes.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 fn names(count: usize) -> impl Iterator<Item = String> {
     (0..count).map(|n| format!("election-{n:05}"))
 }
@@ -67,6 +70,7 @@ async fn win_all(mut campaigns: tenure::Campaigns) -> Vec<tenure::Leadership> {
 /// all the same they go together.
 #[tokio::test]
 async fn ten_thousand_elections_are_claimed_in_as_few_requests_as_the_batch_allows() {
+    let _alone = ALONE.lock().await;
     let stage = Stage::new();
     let tenure = stage.connect("a").await.unwrap();
     let first = within(tenure.election("first").campaign()).await.unwrap();
@@ -83,6 +87,7 @@ async fn ten_thousand_elections_are_claimed_in_as_few_requests_as_the_batch_allo
 /// them takes one statement for each batch.
 #[tokio::test]
 async fn ten_thousand_elections_cost_the_store_what_one_does() {
+    let _alone = ALONE.lock().await;
     let mut writes = Vec::new();
     for count in [1, MANY] {
         let (stage, tenure, held) = lead(count).await;
@@ -105,6 +110,7 @@ async fn ten_thousand_elections_cost_the_store_what_one_does() {
 /// off.
 #[tokio::test]
 async fn a_held_election_costs_less_than_a_kilobyte() {
+    let _alone = ALONE.lock().await;
     let (_stage, _tenure, _held) = lead(1).await;
     let before = LIVE.load(Ordering::Relaxed);
     let store = store_alone().await;
@@ -116,6 +122,23 @@ async fn a_held_election_costs_less_than_a_kilobyte() {
     assert_eq!(held.len(), MANY);
     let each = (both - stores) / MANY as i64;
     assert!((100..1024).contains(&each), "{each} bytes for each election");
+}
+
+/// What the client keeps does not grow with time: an hour of heartbeats later it
+/// is what it was.
+#[tokio::test]
+async fn an_hour_of_heartbeats_leaves_nothing_behind() {
+    let _alone = ALONE.lock().await;
+    let (stage, _tenure, held) = lead(10).await;
+    stage.advance(secs(60)).await;
+    stage.faults().reset_counts();
+    let before = LIVE.load(Ordering::Relaxed);
+    stage.advance(secs(3600)).await;
+    let grown = LIVE.load(Ordering::Relaxed) - before;
+    let beats = stage.faults().counts().calls(StoreVerb::Heartbeat);
+    assert!(beats >= 1440, "{beats} heartbeats");
+    assert!(grown < beats as i64 * 4, "{grown} bytes more after {beats} heartbeats");
+    assert!(held.iter().all(tenure::Leadership::is_current));
 }
 
 /// A memory store in which one member holds many elections.

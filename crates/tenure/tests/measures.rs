@@ -1,10 +1,9 @@
-//! What is measured and traced: names and fields that dashboards rely on.
+//! What is measured: names that dashboards rely on.
 
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use common::{secs, within};
@@ -94,73 +93,24 @@ async fn the_hook_gets_transitions_requests_and_the_margin_left() {
 #[tokio::test]
 async fn a_hook_that_blocks_delays_no_renewal() {
     #[derive(Debug)]
-    struct Blocks;
+    struct Blocks(tokio::sync::mpsc::UnboundedSender<Option<String>>);
     impl Metrics for Blocks {
         fn record(&self, _: &Metric) {
+            let _ = self.0.send(std::thread::current().name().map(str::to_owned));
             loop {
                 std::thread::park();
             }
         }
     }
     let stage = Stage::new();
-    let tenure = stage.connect_with(|m| m.id("a").metrics(Arc::new(Blocks))).await.unwrap();
-    let leadership = within(tenure.election("e").campaign()).await.unwrap();
+    let (called, mut calls) = tokio::sync::mpsc::unbounded_channel();
+    let hook = Arc::new(Blocks(called));
+    let tenure = stage.connect_with(|m| m.id("a").metrics(hook)).await.unwrap();
+    let campaign = tokio::spawn(async move { tenure.election("e").campaign().await.unwrap() });
+    let thread = within(calls.recv()).await.unwrap();
+    assert_eq!(thread.as_deref(), Some("tenure-metrics"), "the thread that the hook blocks");
+    let leadership = within(campaign).await.unwrap();
     stage.advance(secs(60)).await;
     assert!(leadership.is_current());
     within(leadership.resign()).await.unwrap();
-}
-
-/// Writes each event as one line: its message and its fields.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
-
-struct Fields(String);
-
-impl tracing::field::Visit for Fields {
-    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-        let _ = write!(self.0, "{}={value:?} ", field.name());
-    }
-}
-
-impl tracing::Subscriber for Lines {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        metadata.target() == "tenure"
-    }
-
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-    fn enter(&self, _: &tracing::span::Id) {}
-    fn exit(&self, _: &tracing::span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        let mut fields = Fields(String::new());
-        event.record(&mut fields);
-        self.0.lock().unwrap().push(fields.0);
-    }
-}
-
-/// Events carry the fields election, term, member and reason.
-#[tokio::test]
-async fn events_carry_election_term_member_and_reason() {
-    let lines = Lines::default();
-    // The only test of this binary that sets it; the driver's thread is
-    // another than this one.
-    tracing::subscriber::set_global_default(lines.clone()).unwrap();
-    let stage = Stage::new();
-    let tenure = stage.connect("traced").await.unwrap();
-    let leadership = within(tenure.election("fields").campaign()).await.unwrap();
-    within(leadership.resign()).await.unwrap();
-    let lines = lines.0.lock().unwrap();
-    let find = |message: &str| {
-        let about = |line: &&String| line.contains(message) && line.contains("election=fields");
-        lines.iter().find(about).unwrap_or_else(|| panic!("no {message:?} in {lines:#?}"))
-    };
-    let elected = find("message=elected");
-    assert!(elected.contains("term=1 ") && elected.contains("member=traced/"), "{elected}");
-    let lost = find("message=no longer leads");
-    assert!(lost.contains("term=1 ") && lost.contains("reason=Resigned"), "{lost}");
 }
