@@ -192,12 +192,11 @@ impl Register for Bucket {
                 .map_err(|verdict| failure(verdict, &question))?;
             let page: Page = serde_json::from_slice(&answer)
                 .map_err(|error| question.unreadable(&error.to_string()))?;
-            listed.extend(
-                page.items.into_iter().map(|item| Listed {
-                    key: item.name,
-                    version: item.generation.map(Version::new),
-                }),
-            );
+            listed.extend(page.items.into_iter().filter_map(|item| {
+                let key = key_of(&item.name)?;
+                let version = item.generation.map(Version::new);
+                key.starts_with(prefix).then_some(Listed { key, version })
+            }));
             match page.next_page_token.filter(|token| !token.is_empty()) {
                 Some(next) => token = format!("&pageToken={}", escaped(&next)),
                 None => return Ok(listed),

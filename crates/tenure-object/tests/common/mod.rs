@@ -95,8 +95,8 @@ impl Server {
 
     /// Makes the shared bucket, if nobody has.
     pub async fn make_bucket(self) {
-        static MADE: OnceCell<()> = OnceCell::const_new();
-        MADE.get_or_init(|| self.make(BUCKET)).await;
+        static MADE: [OnceCell<()>; 6] = [const { OnceCell::const_new() }; 6];
+        MADE[self as usize].get_or_init(|| self.make(BUCKET)).await;
     }
 
     pub async fn make(self, bucket: &str) {
