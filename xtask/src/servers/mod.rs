@@ -6,8 +6,11 @@
 //! ends, and that happens however we end: normally, by a panic, at Ctrl-C, or by
 //! `kill -9`. No signal handler is needed, and none can be forgotten.
 
+mod cache;
 mod guard;
 mod install;
+mod object;
+mod ports;
 mod postgres;
 mod running;
 mod scratch;
@@ -15,6 +18,7 @@ mod scratch;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 
 use crate::failure::{Doing, Failure, Outcome};
 use crate::metadata::{Package, has_crate};
@@ -48,27 +52,37 @@ pub(crate) trait Server: Sync {
 }
 
 /// Every server there is. To add one, add a module and a line.
-const ALL: &[&dyn Server] = &[&postgres::Postgres];
+fn all() -> impl Iterator<Item = &'static dyn Server> {
+    let postgres: [&'static dyn Server; 1] = [&postgres::Postgres];
+    postgres.into_iter().chain(object::ALL)
+}
 
 /// The servers that crates of this workspace are tested against.
 pub(crate) fn needed(packages: &[Package]) -> Vec<&'static dyn Server> {
-    ALL.iter().copied().filter(|server| has_crate(packages, server.needed_by())).collect()
+    all().filter(|server| has_crate(packages, server.needed_by())).collect()
 }
 
-/// Starts servers, each with a guard.
+/// Starts servers, each with a guard, and all at once: some take seconds.
 pub(crate) fn start(servers: &[&dyn Server]) -> Outcome<Servers> {
-    let mut kept = Vec::new();
     for server in servers {
         server.provide()?;
-        kept.push(Kept::start(server.name())?);
     }
+    let kept = thread::scope(|scope| {
+        let names = servers.iter().map(|server| server.name());
+        let starting: Vec<_> = names.map(|name| scope.spawn(move || Kept::start(name))).collect();
+        let started = starting.into_iter().map(|starting| {
+            starting.join().unwrap_or_else(|_| Err(Failure::new("a server's start panicked")))
+        });
+        // All of them, so that those that did start are stopped again.
+        started.collect::<Vec<_>>().into_iter().collect::<Outcome<Vec<_>>>()
+    })?;
     Ok(Servers { kept, complete: true })
 }
 
 /// `cargo xtask serve [name]`: the servers for tests that are run by hand.
 pub(crate) fn serve(names: &[String]) -> Outcome {
     let chosen: Vec<&dyn Server> = if names.is_empty() {
-        ALL.to_vec()
+        all().collect()
     } else {
         names.iter().map(|name| find(name)).collect::<Outcome<_>>()?
     };
@@ -86,8 +100,8 @@ pub(crate) fn serve(names: &[String]) -> Outcome {
 }
 
 fn find(name: &str) -> Outcome<&'static dyn Server> {
-    ALL.iter().copied().find(|server| server.name() == name).ok_or_else(|| {
-        let known: Vec<&str> = ALL.iter().map(|server| server.name()).collect();
+    all().find(|server| server.name() == name).ok_or_else(|| {
+        let known: Vec<&str> = all().map(|server| server.name()).collect();
         Failure::new(format!("no server `{name}`; there are: {}", known.join(", ")))
     })
 }
@@ -184,7 +198,7 @@ mod tests {
     /// Names are what guards are started by: each must find its own server.
     #[test]
     fn every_server_is_found_by_its_name() {
-        for server in ALL {
+        for server in all() {
             assert_eq!(find(server.name()).unwrap().needed_by(), server.needed_by());
         }
         assert!(find("oracle").err().unwrap().to_string().contains("there are: postgres"));

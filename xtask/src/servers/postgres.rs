@@ -1,7 +1,6 @@
 //! PostgreSQL: a cluster of its own for each run, on a free port.
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,6 +8,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use super::ports::free_port;
 use super::{Running, Scratch, Server, install};
 use crate::failure::{Doing, Failure, Outcome};
 
@@ -226,13 +226,6 @@ fn user_in(users: &str, name: &str) -> Option<(u32, u32)> {
         let uid = fields.nth(1)?.parse().ok()?;
         Some((uid, fields.next()?.parse().ok()?))
     })
-}
-
-fn free_port() -> Outcome<u16> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .doing(|| "find a free port on 127.0.0.1".into())
 }
 
 fn keep_the_package_from_starting_one() -> Outcome {
