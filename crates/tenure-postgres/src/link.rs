@@ -114,6 +114,21 @@ impl Link {
         self.within(doing, effect, &session, asked).await
     }
 
+    /// One request of a kind that is sent again and again.
+    pub(crate) async fn ask_often(
+        &self,
+        doing: &str,
+        effect: Effect,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>> {
+        if !self.hub.is_native() {
+            return self.ask(doing, effect, sql, params).await;
+        }
+        let session = self.session().await?;
+        self.within(doing, effect, &session, session.ask_often(sql, params)).await
+    }
+
     /// Waits for an answer for as long as a request may take. A session that
     /// does not answer, or says that it is of no more use, is given up: the next
     /// request goes to a fresh one, and with several hosts perhaps to another.

@@ -39,14 +39,27 @@ pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
+/// What a verb's statements are planned by.
+///
+/// They find everything by its key, one bid or a thousand, and the server is
+/// told to look no other way: a plan is made once for a session, and one made
+/// for an empty table would read it from end to end, and go on doing so when the
+/// table has grown. A plan made anew for each call would cost ten times the
+/// call. What is switched off counts as very expensive, which would wake the
+/// compiler (jit). See `_items` in `inner.sql` for the other half.
+const PLANNED: &str = "SET search_path = {schema}, pg_temp SET plan_cache_mode = \
+     force_generic_plan SET enable_seqscan = off SET jit = off";
+
 /// SQL with the schema's name put in.
 pub(crate) fn put(text: &str, schema: &str) -> String {
+    let text = text.replace("{planned}", PLANNED);
     text.replace("{schema}", &quoted(schema)).replace("{channel}", &literal(schema))
 }
 
 /// Everything to do to get from `version` to ours.
 fn steps_from(version: i32, schema: &str) -> String {
-    let mut text = String::new();
+    // Functions that inherit their callers' search_path are checked by this one.
+    let mut text = put("SET LOCAL search_path = {schema}, pg_temp;\n", schema);
     for step in MIGRATIONS.iter().filter(|step| step.to > version) {
         for part in step.texts {
             text += &put(part, schema);

@@ -1,15 +1,17 @@
 //! One session with the server: a client, and the task that carries for it.
 
+use std::collections::HashMap;
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_store::Result;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
-use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Statement};
+use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Row, Statement};
 
 use crate::error;
+use crate::link::Param;
 use crate::options::{PostgresOptions, SslMode};
 use crate::tls::MakeTls;
 use crate::watch::Hub;
@@ -21,6 +23,8 @@ pub(crate) struct Session {
     pub(crate) client: Client,
     /// The heartbeat, prepared; `None` where it goes by the function.
     pub(crate) beat: OnceCell<Option<Statement>>,
+    /// Statements that are sent often, prepared, by their texts.
+    often: Mutex<HashMap<String, Statement>>,
     carrier: JoinHandle<()>,
 }
 
@@ -53,7 +57,33 @@ impl Session {
             let (client, connection) = config.connect(tls).await.map_err(failed)?;
             (client, tokio::spawn(carry(connection, hub.cloned())))
         };
-        Ok(Self { client, beat: OnceCell::new(), carrier })
+        Ok(Self { client, beat: OnceCell::new(), often: Mutex::default(), carrier })
+    }
+
+    /// Asks what is asked often: prepared, which spares the server half of the
+    /// work. The first time it is sent both ways at once, so that this too is one
+    /// round trip. Only for a session that is ours alone.
+    pub(crate) async fn ask_often(
+        &self,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+        let known = self.often().get(sql).cloned();
+        if let Some(statement) = known {
+            let values: Vec<_> = params.iter().map(|(value, _)| *value).collect();
+            return self.client.query(&statement, &values).await;
+        }
+        let types: Vec<_> = params.iter().map(|(_, of)| of.clone()).collect();
+        let asked = self.client.query_typed(sql, params);
+        let (answer, prepared) = tokio::join!(asked, self.client.prepare_typed(sql, &types));
+        if let Ok(statement) = prepared {
+            self.often().insert(sql.to_owned(), statement);
+        }
+        answer
+    }
+
+    fn often(&self) -> MutexGuard<'_, HashMap<String, Statement>> {
+        self.often.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets what holds for the whole session. Only for one that is ours alone:

@@ -180,7 +180,7 @@ impl Way<'_> {
         let nonces: Vec<_> = claim.bids.iter().map(|b| signed(b.nonce.get())).collect();
         let rows = self
             .link
-            .ask(
+            .ask_often(
                 "claiming",
                 Effect::Writes,
                 &self.texts.claim,
@@ -212,7 +212,7 @@ impl Way<'_> {
         let graces: Vec<_> =
             (0..items.len()).map(|i| successor(i).map(|(_, grace)| micros(*grace))).collect();
         self.link
-            .ask(
+            .ask_often(
                 "releasing",
                 Effect::Writes,
                 &self.texts.release,
@@ -388,9 +388,12 @@ fn answers(claim: &Claim, rows: &[Row]) -> Result<Bids> {
     if rows.len() != claim.bids.len() {
         return Err(damaged(format_args!("{} rows to {} bids", rows.len(), claim.bids.len())));
     }
+    let placed = rows.iter().map(|row| Ok((get::<i32>(row, "bid")?, row)));
+    let mut rows = placed.collect::<Result<Vec<_>>>()?;
+    rows.sort_by_key(|(bid, _)| *bid);
     let mut fenced = 0;
     let mut answers = Vec::with_capacity(rows.len());
-    for (bid, row) in claim.bids.iter().zip(rows) {
+    for (bid, (_, row)) in claim.bids.iter().zip(rows) {
         let outcome = get::<&str>(row, "outcome")?;
         fenced += usize::from(outcome == "fenced");
         answers.push(match outcome {

@@ -135,7 +135,8 @@ async fn a_changed_timeline_makes_the_numbers_jump() {
     let first = won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     let kept = won(store.claim(&ns(), &claim(&a, "kept", 1)).await.unwrap());
     assert_eq!(first.number.get(), 1);
-    place.sql("UPDATE {s}.settings SET mark = 'elsewhere/00000001'").await;
+    // What this server writes is the next timeline after the one noted.
+    place.sql("UPDATE {s}.settings SET timeline = timeline - 1").await;
     let jumped = won(store.claim(&ns(), &claim(&a, "e", 2)).await.unwrap());
     assert_eq!(jumped.number.get(), 2 + (1 << 20));
     assert_eq!(view(&store, "kept").await.number, kept.number);
@@ -144,6 +145,18 @@ async fn a_changed_timeline_makes_the_numbers_jump() {
     // An election that was forgotten altogether begins above what it was.
     let new = won(store.claim(&ns(), &claim(&a, "new", 1)).await.unwrap());
     assert_eq!(new.number.get(), 1 + (1 << 20));
+    // A restart is no promotion; a copy that missed two promotions jumps past
+    // both; another cluster is a restored copy.
+    place.sql("UPDATE {s}.settings SET started_at = started_at - interval '1 s'").await;
+    let same = won(store.claim(&ns(), &claim(&a, "e", 4)).await.unwrap());
+    assert_eq!(same.number, next.number.next());
+    let missed = "first_timeline = first_timeline - 3, timeline = timeline - 3";
+    place.sql(&format!("UPDATE {{s}}.settings SET {missed}")).await;
+    let third = won(store.claim(&ns(), &claim(&a, "e", 5)).await.unwrap());
+    assert_eq!(third.number.get(), same.number.get() + 1 + (2 << 20));
+    place.sql("UPDATE {s}.settings SET cluster = 'elsewhere', started_at = NULL").await;
+    let restored = won(store.claim(&ns(), &claim(&a, "e", 6)).await.unwrap());
+    assert_eq!(restored.number.get(), third.number.get() + 1 + (1 << 20));
 }
 
 /// H18, H13, H15, C23: the server is killed with -9 and started again: terms

@@ -8,19 +8,21 @@
 
 CREATE FUNCTION {schema}._reign(p_ns text, p_election text)
 RETURNS TABLE (outcome text, number bigint, member text, life uuid, left_us bigint)
-LANGUAGE sql SET search_path = {schema}, pg_temp AS $$
-    SELECT 'done', e.number, m.id, m.life, _us(m.expires_at - clock_timestamp())
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT 'done', e.number, m.id, m.life, _us(m.expires_at - clock_timestamp())
     FROM (SELECT p_ns AS ns, p_election AS name) t
     LEFT JOIN (elections e JOIN members m ON m.ns = e.ns AND m.id = e.holder AND m.life = e.life
-               AND m.expires_at > clock_timestamp()) ON e.ns = t.ns AND e.name = t.name
-$$;
+               AND m.expires_at > clock_timestamp()) ON e.ns = t.ns AND e.name = t.name;
+END $$;
 
 -- E5: the request is kept beside the term it is meant for, and ends with it.
 CREATE FUNCTION {schema}.ask_step_down(
     p_ns text, p_election text, p_number bigint DEFAULT NULL, p_to text DEFAULT NULL,
     p_reason text DEFAULT '', p_by text DEFAULT '', p_wait_ms integer DEFAULT 0
 ) RETURNS TABLE (outcome text, number bigint, member text, life uuid, left_us bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
 DECLARE
     v_reign record;
@@ -64,7 +66,7 @@ CREATE FUNCTION {schema}.pause(
     p_ns text, p_election text, p_reason text DEFAULT '', p_by text DEFAULT '',
     p_wait_ms integer DEFAULT 0
 ) RETURNS TABLE (outcome text, number bigint, member text, life uuid, left_us bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
 BEGIN
     PERFORM _check(p_ns, p_election, 1);
@@ -85,7 +87,7 @@ END $$;
 CREATE FUNCTION {schema}.resume(
     p_ns text, p_election text, p_by text DEFAULT '', p_wait_ms integer DEFAULT 0
 ) RETURNS TABLE (outcome text, number bigint, member text, life uuid, left_us bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
 BEGIN
     PERFORM _prepare(p_wait_ms);
@@ -110,7 +112,7 @@ CREATE FUNCTION {schema}.evict(
     p_ns text, p_member text, p_now boolean DEFAULT false, p_by text DEFAULT '',
     p_wait_ms integer DEFAULT 0
 ) RETURNS TABLE (outcome text, number bigint, member text, life uuid, left_us bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
 DECLARE
     v_member members%ROWTYPE;

@@ -1,4 +1,9 @@
--- What the verbs are made of. Nobody but the owner calls these.
+-- What the verbs are made of. Nobody but the owner calls these, and always from
+-- a verb, whose search_path and planner settings hold here too: a setting of
+-- their own would be made and unmade at each call. Those in SQL are single
+-- expressions that the server puts in the place of the call, for which they must
+-- be as STABLE as what they are made of; all else is plpgsql, which keeps its
+-- plans, while a function in SQL that is called is planned at each call.
 --
 -- The clock is clock_timestamp(), never now(): it is read after the locks are
 -- held. Instants stay on the server; durations cross in microseconds.
@@ -6,7 +11,7 @@
 -- How long this transaction waits for locks, and that it is durable whatever
 -- the session says. Transaction-local, so that it works behind a pooler.
 CREATE FUNCTION {schema}._prepare(p_wait_ms integer) RETURNS void
-LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
     IF p_wait_ms > 0 THEN
         PERFORM set_config('lock_timeout', p_wait_ms::text, true);
@@ -16,20 +21,23 @@ BEGIN
     END IF;
 END $$;
 
--- Statements over arrays are planned for the arrays at hand, and for the tables
--- as large as they are now. A plan made for one bid on an empty table, kept and
--- used for a thousand on a full one, would compare each with each.
-CREATE FUNCTION {schema}._plan(p_names text[]) RETURNS void
-LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
-BEGIN
-    IF cardinality(p_names) > 0 THEN
-        PERFORM set_config('plan_cache_mode', 'force_custom_plan', true);
-    END IF;
-END $$;
+-- The elections at hand, each with up to two figures and its place.
+--
+-- The condition is always true. To the planner it is one that few rows meet, so
+-- that it expects one row and looks each up by its key: without it, it expects
+-- ten, and rather reads all elections of the namespace.
+CREATE FUNCTION {schema}._items(
+    p_names text[], p_priorities integer[] DEFAULT NULL, p_numbers bigint[] DEFAULT NULL
+) RETURNS TABLE (name text, priority integer, number bigint, ord bigint)
+LANGUAGE sql STABLE AS $$
+    SELECT t.* FROM unnest(p_names, p_priorities, p_numbers)
+        WITH ORDINALITY AS t(name, priority, number, ord)
+    WHERE t.name = coalesce(t.name, '')
+$$;
 
 -- Transitions of one namespace happen one after the other from here on.
 CREATE FUNCTION {schema}._enter(p_ns text) RETURNS void
-LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM 1 FROM namespaces n WHERE n.ns = p_ns FOR UPDATE;
     IF NOT FOUND THEN
@@ -40,7 +48,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION {schema}._ms(p_at timestamptz) RETURNS bigint
-LANGUAGE sql IMMUTABLE AS $$
+LANGUAGE sql STABLE AS $$
     SELECT floor(extract(epoch FROM p_at) * 1000)::bigint
 $$;
 
@@ -50,14 +58,14 @@ LANGUAGE sql IMMUTABLE AS $$
 $$;
 
 CREATE FUNCTION {schema}._after(p_at timestamptz, p_us bigint) RETURNS timestamptz
-LANGUAGE sql IMMUTABLE AS $$
+LANGUAGE sql STABLE AS $$
     SELECT p_at + p_us * interval '1 microsecond'
 $$;
 
 -- The hint an entry amounts to, for listeners: a letter and its words, with
 -- tabs between, which no name can hold.
 CREATE FUNCTION {schema}._hint(p_kind text, p_election text, p_life uuid, p_heir text)
-RETURNS text LANGUAGE sql IMMUTABLE AS $$
+RETURNS text LANGUAGE sql STABLE AS $$
     SELECT CASE
         WHEN p_kind IN ('left', 'ended') THEN E'g\t' || p_life
         WHEN p_kind = 'released' THEN E'v\t' || p_election || coalesce(E'\t' || p_heir, '')
@@ -69,7 +77,7 @@ $$;
 -- Writes entries, tells those who listen, and forgets what is too old. The
 -- caller has entered.
 CREATE FUNCTION {schema}._tell(p_ns text, p_at timestamptz, p_entries {schema}.entry[])
-RETURNS void LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_count integer := cardinality(p_entries);
     v_last bigint;
@@ -78,8 +86,8 @@ DECLARE
     v_payload text;
 BEGIN
     IF coalesce(v_count, 0) = 0 THEN RETURN; END IF;
-    UPDATE namespaces n SET seq = n.seq + v_count WHERE n.ns = p_ns
-        RETURNING n.seq, n.trimmed INTO v_last, v_trimmed;
+    UPDATE namespaces n SET seq = n.seq + v_count FROM settings s WHERE n.ns = p_ns
+        RETURNING n.seq, n.trimmed, s.journal_keep INTO v_last, v_trimmed, v_keep;
     INSERT INTO journal
         SELECT p_ns, v_last - v_count + t.ord, p_at, t.kind, t.election, t.number, t.member,
                t.life, t.priority, t.cause, t.reason, t.by_whom, t.heir, t.endpoints, t.metadata
@@ -101,7 +109,6 @@ BEGIN
     PERFORM pg_notify({channel}, v_payload);
 
     -- A tenth late, so that not every transition pays for it.
-    SELECT s.journal_keep INTO v_keep FROM settings s;
     IF v_last - v_trimmed > v_keep + v_keep / 10 THEN
         DELETE FROM journal j WHERE j.ns = p_ns AND j.seq <= v_last - v_keep;
         UPDATE namespaces n SET trimmed = v_last - v_keep WHERE n.ns = p_ns;
@@ -114,17 +121,17 @@ END $$;
 CREATE FUNCTION {schema}._vacate(
     p_ns text, p_now timestamptz, p_names text[], p_causes text[],
     p_successors text[], p_successor_us bigint[], p_grace_us bigint
-) RETURNS void LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_entries entry[];
     v_heirs text[];
+    v_ids text[];
     v_lives uuid[];
 BEGIN
-    PERFORM _plan(p_names);
     WITH held AS (
-        SELECT t.ord, e.name, e.number, e.holder, e.life, t.cause, t.successor, t.successor_us
-        FROM unnest(p_names, p_causes, p_successors, p_successor_us)
-             WITH ORDINALITY AS t(name, cause, successor, successor_us, ord)
+        SELECT t.ord, e.name, e.number, e.holder, e.life, p_causes[t.ord] AS cause,
+               p_successors[t.ord] AS successor, p_successor_us[t.ord] AS successor_us
+        FROM _items(p_names) t
         JOIN elections e ON e.ns = p_ns AND e.name = t.name
         WHERE e.life IS NOT NULL
     ), chosen AS (
@@ -152,44 +159,50 @@ BEGIN
     SELECT array_agg(ROW('released', c.name, c.number, c.holder, c.life, NULL, c.cause, NULL,
                          NULL, c.heir, NULL, NULL)::entry ORDER BY c.ord),
            array_agg(c.heir) FILTER (WHERE c.heir IS NOT NULL),
-           array_agg(c.life)
-    INTO v_entries, v_heirs, v_lives FROM chosen c;
+           array_agg(c.holder), array_agg(c.life)
+    INTO v_entries, v_heirs, v_ids, v_lives FROM chosen c;
 
     UPDATE members m SET holds = m.holds - t.count
-        FROM (SELECT l.life, count(*)::integer FROM unnest(v_lives) AS l(life) GROUP BY 1) t
-        WHERE m.ns = p_ns AND m.life = t.life;
-    UPDATE members m SET attention = m.attention + t.count
-        FROM (SELECT h.id, count(*) FROM unnest(v_heirs) AS h(id) GROUP BY 1) t
-        WHERE m.ns = p_ns AND m.id = t.id;
+        FROM (SELECT l.id, l.life, count(*)::integer FROM unnest(v_ids, v_lives) AS l(id, life)
+              GROUP BY 1, 2) t
+        WHERE m.ns = p_ns AND m.id = t.id AND m.life = t.life;
+    IF v_heirs IS NOT NULL THEN
+        UPDATE members m SET attention = m.attention + t.count
+            FROM (SELECT h.id, count(*) FROM unnest(v_heirs) AS h(id) GROUP BY 1) t
+            WHERE m.ns = p_ns AND m.id = t.id;
+    END IF;
     PERFORM _tell(p_ns, p_now, v_entries);
 END $$;
 
 -- Ends a candidacy in each of these elections, and what was kept for it.
 CREATE FUNCTION {schema}._withdraw(p_ns text, p_member text, p_life uuid, p_names text[])
-RETURNS void LANGUAGE sql SET search_path = {schema}, pg_temp AS $$
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
     WITH stood AS (
         DELETE FROM candidates c
-        WHERE c.ns = p_ns AND c.member = p_member AND c.life = p_life
-          AND (p_names IS NULL OR c.election = ANY (p_names))
+        USING _items(p_names) t
+        WHERE c.ns = p_ns AND c.election = t.name AND c.member = p_member
+          AND (c.life = p_life) IS TRUE
         RETURNING c.election
     )
     UPDATE elections e SET heir = NULL, heir_until = NULL
-    FROM stood s WHERE e.ns = p_ns AND e.name = s.election AND e.heir = p_member
-$$;
+    FROM stood s WHERE e.ns = p_ns AND e.name = s.election AND e.heir = p_member;
+END $$;
 
 -- Drops elections that nobody ever won, stands for or has paused (H27).
 CREATE FUNCTION {schema}._forget(p_ns text, p_names text[]) RETURNS void
-LANGUAGE sql SET search_path = {schema}, pg_temp AS $$
+LANGUAGE plpgsql AS $$
+BEGIN
     DELETE FROM elections e
     WHERE e.ns = p_ns AND e.name = ANY (p_names) AND e.number = 0 AND NOT e.paused
-      AND NOT EXISTS (SELECT FROM candidates c WHERE c.ns = e.ns AND c.election = e.name)
-$$;
+      AND NOT EXISTS (SELECT FROM candidates c WHERE c.ns = e.ns AND c.election = e.name);
+END $$;
 
 -- Buries members whose rows are gone already: their candidacies and what they
 -- held, in the same transaction (rule M2).
 CREATE FUNCTION {schema}._bury(
     p_ns text, p_now timestamptz, p_ids text[], p_lives uuid[], p_causes text[], p_grace_us bigint
-) RETURNS void LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_stood text[];
     v_held text[];
@@ -203,7 +216,7 @@ BEGIN
         SELECT array_agg(c.election) INTO v_stood FROM candidates c
             WHERE c.ns = p_ns AND c.member = p_ids[i] AND c.life = p_lives[i];
         IF v_stood IS NOT NULL THEN
-            PERFORM _withdraw(p_ns, p_ids[i], p_lives[i], NULL);
+            PERFORM _withdraw(p_ns, p_ids[i], p_lives[i], v_stood);
         END IF;
         SELECT array_agg(e.name ORDER BY e.name) INTO v_held FROM elections e
             WHERE e.ns = p_ns AND e.life = p_lives[i];
@@ -224,7 +237,7 @@ END $$;
 -- lock makes this statement wait, and then look again at the row it left; one
 -- that comes later finds no row and is answered "ended".
 CREATE FUNCTION {schema}._expire(p_ns text, p_ids text[], p_grace_us bigint) RETURNS integer
-LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_ids text[];
     v_lives uuid[];
@@ -242,34 +255,50 @@ BEGIN
     RETURN coalesce(cardinality(v_ids), 0);
 END $$;
 
--- Which cluster and timeline this is; NULL where the server does not say.
-CREATE FUNCTION {schema}._mark() RETURNS text
-LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
-DECLARE
-    v_cluster text;
+-- The timeline this server writes; NULL where it does not say.
+CREATE FUNCTION {schema}._timeline() RETURNS integer
+LANGUAGE plpgsql AS $$
 BEGIN
-    BEGIN
-        v_cluster := (SELECT system_identifier FROM pg_control_system());
-    EXCEPTION WHEN OTHERS THEN v_cluster := '?';
-    END;
-    -- The first eight digits of the log file's name are the timeline.
-    RETURN v_cluster || '/' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8);
+    -- The first eight digits of the log file's name, in hexadecimal.
+    RETURN ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer;
 EXCEPTION WHEN OTHERS THEN RETURN NULL;
 END $$;
 
+-- Which cluster this is; '?' where the server does not say.
+CREATE FUNCTION {schema}._cluster() RETURNS text
+LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (SELECT system_identifier FROM pg_control_system());
+EXCEPTION WHEN OTHERS THEN RETURN '?';
+END $$;
+
 -- The present era. A cluster or timeline that changed begins a new one: the
--- database was promoted, restored or copied, and may have forgotten terms.
+-- database was promoted, restored or copied, and may have forgotten terms. It
+-- is no less than the timelines gone by since the first, so that a copy which
+-- missed a promotion but knows of its timeline does not repeat that one's jump.
+--
+-- A server that has not been restarted is the cluster it was: only its timeline
+-- can have changed. That much is looked at for every term.
 CREATE FUNCTION {schema}._era() RETURNS integer
-LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
-    v_mark text := _mark();
+    v_timeline integer := _timeline();
+    v_cluster text;
     v_era integer;
 BEGIN
-    SELECT s.era INTO v_era FROM settings s WHERE v_mark IS NULL OR s.mark = v_mark;
+    SELECT s.era INTO v_era FROM settings s
+        WHERE s.started_at = pg_postmaster_start_time() AND s.timeline IS NOT DISTINCT FROM v_timeline;
     IF FOUND THEN RETURN v_era; END IF;
-    UPDATE settings s
-        SET mark = v_mark, era = s.era + CASE WHEN s.mark IS NULL THEN 0 ELSE 1 END
-        WHERE s.mark IS DISTINCT FROM v_mark;
-    SELECT s.era INTO v_era FROM settings s;
+    v_cluster := _cluster();
+    UPDATE settings s SET
+        started_at = pg_postmaster_start_time(), cluster = v_cluster,
+        timeline = coalesce(v_timeline, s.timeline),
+        first_timeline = coalesce(s.first_timeline, v_timeline),
+        era = CASE
+            WHEN s.cluster IS NULL THEN 0
+            WHEN s.cluster = v_cluster AND coalesce(v_timeline, s.timeline)
+                 IS NOT DISTINCT FROM coalesce(s.timeline, v_timeline) THEN s.era
+            ELSE greatest(s.era + 1, v_timeline - s.first_timeline) END
+        RETURNING s.era INTO v_era;
     RETURN v_era;
 END $$;

@@ -6,7 +6,7 @@ CREATE FUNCTION {schema}.join(
     p_endpoints text[] DEFAULT '{}', p_metadata bytea DEFAULT '',
     p_supersede boolean DEFAULT true, p_wait_ms integer DEFAULT 0
 ) RETURNS TABLE (outcome text, attention bigint, seq bigint, taken_by uuid, left_us bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
 DECLARE
     v_old members%ROWTYPE;
@@ -120,7 +120,7 @@ END $$;
 CREATE FUNCTION {schema}.leave(
     p_ns text, p_member text, p_life uuid, p_wait_ms integer DEFAULT 0
 ) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 BEGIN
     PERFORM _prepare(p_wait_ms);
     PERFORM 1 FROM members m WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life;

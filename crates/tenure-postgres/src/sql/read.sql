@@ -7,8 +7,10 @@ CREATE FUNCTION {schema}._views(
     p_ns text, p_names text[], p_asker text, p_asker_life uuid, p_candidates boolean,
     p_at timestamptz
 ) RETURNS TABLE (ord bigint, view jsonb)
-LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
-    SELECT t.ord, jsonb_build_object(
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT t.ord, jsonb_build_object(
         'election', t.name,
         'number', coalesce(e.number, 0),
         'holder', CASE WHEN m.id IS NOT NULL THEN jsonb_build_object(
@@ -38,18 +40,18 @@ LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
             JOIN members w ON w.ns = c.ns AND w.id = c.member AND w.life = c.life
                  AND w.expires_at > p_at AND NOT w.condemned
             WHERE c.ns = p_ns AND c.election = t.name), '[]') ELSE '[]' END)
-    FROM unnest(p_names) WITH ORDINALITY AS t(name, ord)
+    FROM _items(p_names) t
     LEFT JOIN elections e ON e.ns = p_ns AND e.name = t.name
     LEFT JOIN members m ON m.ns = p_ns AND m.id = e.holder AND m.life = e.life
          AND m.expires_at > p_at
     LEFT JOIN profiles p ON p.ns = p_ns AND p.id = m.id
     LEFT JOIN members h ON h.ns = p_ns AND h.id = e.heir AND h.expires_at > p_at
          AND e.heir_until > p_at
-    ORDER BY t.ord
-$$;
+    ORDER BY t.ord;
+END $$;
 
 CREATE FUNCTION {schema}._entry(j {schema}.journal) RETURNS jsonb
-LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
+LANGUAGE sql STABLE AS $$
     SELECT jsonb_strip_nulls(jsonb_build_object(
         'seq', j.seq, 'at_ms', _ms(j.at), 'kind', j.kind, 'election', j.election,
         'number', j.number, 'member', j.member, 'life', j.life, 'priority', j.priority,

@@ -8,11 +8,15 @@ CREATE TABLE {schema}.settings (
     version      integer NOT NULL,
     -- How many journal entries of each namespace are kept, at least.
     journal_keep bigint  NOT NULL DEFAULT 10000 CHECK (journal_keep > 0),
-    -- The cluster and timeline that wrote last. When it changes, this database
-    -- may have forgotten terms that were given out: the era rises, and the
-    -- first term of each election in a new era jumps by 2^20.
-    mark         text,
-    era          integer NOT NULL DEFAULT 0
+    -- The cluster and timeline that wrote last, and since when that server
+    -- runs. When cluster or timeline changes, this database may have forgotten
+    -- terms that were given out: the era rises, and the first term of each
+    -- election in a new era jumps by 2^20.
+    cluster        text,
+    timeline       integer,
+    first_timeline integer,
+    started_at     timestamptz,
+    era            integer NOT NULL DEFAULT 0
 );
 
 -- The row that every transition of a namespace locks first. It makes them
@@ -80,7 +84,9 @@ CREATE TABLE {schema}.elections (
     UNIQUE (ns, name, number)
 ) WITH (fillfactor = 70);
 
-CREATE INDEX elections_held ON {schema}.elections (ns, life) WHERE life IS NOT NULL;
+-- By life only what a life holds is looked up. A statement that names the
+-- election too compares the life as `(life = …) IS TRUE`, which no index answers.
+CREATE INDEX elections_held ON {schema}.elections (life) WHERE life IS NOT NULL;
 
 CREATE TABLE {schema}.candidates (
     ns       text COLLATE "C" NOT NULL,
@@ -92,7 +98,7 @@ CREATE TABLE {schema}.candidates (
     PRIMARY KEY (ns, election, member)
 );
 
-CREATE INDEX candidates_member ON {schema}.candidates (ns, member);
+CREATE INDEX candidates_life ON {schema}.candidates (life);
 
 CREATE TABLE {schema}.journal (
     ns        text COLLATE "C" NOT NULL,
