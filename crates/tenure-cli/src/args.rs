@@ -21,7 +21,8 @@ pub(crate) struct Cli {
 /// What every verb takes.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
-    /// The store, as a URL: sqlite:/path/to/file.db, postgres://user@host/db.
+    /// The store, as a URL: sqlite:/path/to/file.db, postgres://user@host/db,
+    /// s3://bucket/prefix, gs://bucket/prefix, az://container/prefix.
     /// Without one, an SQLite file in the user's state directory
     #[arg(long, global = true, env = "TENURE_STORE", hide_env_values = true, value_name = "URL")]
     pub(crate) store: Option<String>,

@@ -28,6 +28,10 @@ pub(crate) enum Target {
         /// The URL says how long a request may take, so the settings do not.
         timed: bool,
     },
+    #[cfg(feature = "object")]
+    Bucket {
+        options: Box<tenure_object::BucketOptions>,
+    },
     /// One that the application brought along.
     Given(SharedStore),
 }
@@ -114,6 +118,24 @@ const SCHEMES: &[Scheme] = &[
         compiled: cfg!(feature = "postgres"),
         example: "postgresql://user@host/database",
     },
+    Scheme {
+        scheme: "s3",
+        feature: "object",
+        compiled: cfg!(feature = "object"),
+        example: "s3://bucket/prefix",
+    },
+    Scheme {
+        scheme: "gs",
+        feature: "object",
+        compiled: cfg!(feature = "object"),
+        example: "gs://bucket/prefix",
+    },
+    Scheme {
+        scheme: "az",
+        feature: "object",
+        compiled: cfg!(feature = "object"),
+        example: "az://container/prefix",
+    },
 ];
 
 impl Target {
@@ -148,6 +170,12 @@ impl Target {
                 let timed = rest.contains("request_timeout_ms=");
                 Ok(Target::Postgres { options: Box::new(options), timed })
             }
+            #[cfg(feature = "object")]
+            "s3" | "gs" | "az" => {
+                let options = tenure_object::BucketOptions::from_url(&format!("{scheme}:{rest}"))
+                    .map_err(|error| Error::Url(error.to_string()))?;
+                Ok(Target::Bucket { options: Box::new(options) })
+            }
             _ => Ok(Target::Memory { name: rest.trim_start_matches('/').into() }),
         }
     }
@@ -165,6 +193,17 @@ impl Target {
                     options = options.request_timeout(settings.request_timeout());
                 }
                 let store = tenure_postgres::PostgresStore::open(options).await?;
+                Ok(Opened::plain(store.shared()))
+            }
+            #[cfg(feature = "object")]
+            Target::Bucket { options } => {
+                let options = options.as_ref().clone().settings(settings);
+                let store = match time {
+                    Time::Boot => tenure_object::BucketStore::open(options).await?,
+                    Time::Manual(clock) => {
+                        tenure_object::BucketStore::open_with(options, clock.clone()).await?
+                    }
+                };
                 Ok(Opened::plain(store.shared()))
             }
             #[cfg(feature = "sqlite")]
@@ -300,6 +339,24 @@ mod tests {
         assert!(said("postgres://h/d?sslmode=maybe").contains("verify-full"));
         assert!(said("postgre://h/d").contains("did you mean \"postgres\""));
         assert!(schema("postgres").unwrap().unwrap().contains("CREATE SCHEMA"));
+    }
+
+    #[cfg(feature = "object")]
+    #[test]
+    fn bucket_urls_have_three_schemes_and_are_checked_at_once() {
+        for url in ["s3://b/p?region=eu-central-1", "gs://b", "az://c?account=me"] {
+            assert!(matches!(Target::parse(url).unwrap(), Target::Bucket { .. }), "{url}");
+        }
+        assert!(said("s3://b?colour=red").contains("\"colour\""));
+        let secret = said("s3://key:hunter2@b/p");
+        assert!(secret.contains("environment") && !secret.contains("hunter2"), "{secret}");
+        assert_eq!(schema("s3").unwrap(), None);
+    }
+
+    #[cfg(not(feature = "object"))]
+    #[test]
+    fn a_bucket_names_the_feature_it_needs() {
+        assert!(said("s3://b/p").contains("turn on the feature \"object\""));
     }
 
     #[test]
