@@ -1,7 +1,7 @@
 //! Starting and stopping leaves nothing behind. A binary of its own, since it
 //! counts what the whole process has open.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
 #![cfg(all(target_os = "linux", feature = "sqlite"))]
 
 mod common;
@@ -46,6 +46,19 @@ async fn is_back_at(before: Open, starts: usize) {
     }
 }
 
+/// Ends the process if a stop never returns: it waits for its thread, so that no
+/// timer of this runtime could tell.
+fn stop_within(limit: Duration) -> std::sync::mpsc::Sender<()> {
+    let (stopped, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        if wait.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            eprintln!("a stop has not returned within {limit:?}");
+            std::process::exit(1);
+        }
+    });
+    stopped
+}
+
 /// C11: 500 starts and stops from 10 tasks: no leak of threads, tasks or descriptors,
 /// every stop within 5 seconds, nothing left in the store.
 #[tokio::test]
@@ -64,8 +77,10 @@ async fn five_hundred_starts_and_stops_leave_nothing_behind() {
         };
         drop(leadership);
         let stop = Instant::now();
+        let stopped = stop_within(secs(20));
         assert!(tenure.shutdown().await.unwrap());
         assert!(stop.elapsed() < secs(5), "stopping took {:?}", stop.elapsed());
+        drop(stopped);
     };
     // What the first one allocates for good is not a leak.
     within(cycle(url.clone(), 0)).await;
