@@ -25,8 +25,8 @@ pub(crate) enum Durability {
     /// A power cut: the log is synced before the answer. Term numbers must
     /// never go back.
     PowerCut,
-    /// A crash of this process. A heartbeat lost in a power cut costs nothing:
-    /// the member is gone anyway.
+    /// A crash of this process. A join, a heartbeat or a leave that is lost in a
+    /// power cut costs nothing: the member is gone anyway.
     Crash,
 }
 

@@ -208,7 +208,7 @@ impl Store for SqliteStore {
             let life = asked.member.incarnation;
             let fresh = shared.lives.hold(life, asked.ttl)?;
             let answer =
-                desk.write("joining", &namespace, Durability::PowerCut, |txn| txn.join(&asked));
+                desk.write("joining", &namespace, Durability::Crash, |txn| txn.join(&asked));
             let refused = match &answer {
                 Ok(Joined::In { .. }) => false,
                 // This very life is over, or never began.
@@ -233,7 +233,7 @@ impl Store for SqliteStore {
     async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
         let asked = member.clone();
         let step = move |txn: &mut Txn<'_>| txn.leave(&asked);
-        self.write("leaving", ns, Durability::PowerCut, step).await
+        self.write("leaving", ns, Durability::Crash, step).await
     }
 
     async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
