@@ -140,7 +140,11 @@ fn put(uri: String) -> Request<HttpRequestBody> {
 
 /// A client without TLS, for loopback.
 pub fn plain_client() -> HttpClient {
-    HttpClient::new(reqwest::Client::builder().tls_backend_preconfigured(no_tls()).build().unwrap())
+    HttpClient::new(plain())
+}
+
+pub fn plain() -> reqwest::Client {
+    reqwest::Client::builder().tls_backend_preconfigured(no_tls()).build().unwrap()
 }
 
 fn no_tls() -> rustls::ClientConfig {

@@ -1,0 +1,42 @@
+//! Elections on a service of one's own that has compare-and-swap:
+//! `cargo run -p tenure-object --example own_register`.
+
+#![allow(clippy::print_stdout, missing_docs)]
+
+mod register;
+mod server;
+
+use std::sync::Arc;
+
+use tenure::Tenure;
+use tenure_store::{BootClock, CasOptions, CasStore};
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let base = format!("http://{}", server::serve().await?);
+    let mut leaders = Vec::new();
+    for name in ["anna", "berta"] {
+        let register = register::HttpRegister { client: client()?, base: base.clone() };
+        let store = CasStore::new(Arc::new(register), Arc::new(BootClock), CasOptions::default())?;
+        let tenure = Tenure::with_store(Arc::new(store)).id(name).connect().await?;
+        match tenure.election("nightly").try_campaign().await? {
+            Some(leadership) => {
+                println!("{name} leads with term {}", leadership.token());
+                leaders.push((tenure, leadership));
+            }
+            None => println!("{name} waits: somebody leads"),
+        }
+    }
+    Ok(())
+}
+
+/// With reqwest's default features `Client::new()` will do. This workspace builds
+/// it without a provider of cryptography, and names one here.
+fn client() -> Result<reqwest::Client, Box<dyn std::error::Error>> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    Ok(reqwest::Client::builder().tls_backend_preconfigured(tls).build()?)
+}
