@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: the figures the README and the guarantees speak of.
 
 use crate::failure::{Failure, Outcome};
+use crate::servers;
 use crate::steps::{Steps, cargo};
 
 /// A benchmark is a program that measures and prints; it exits with a failure
@@ -10,6 +11,12 @@ struct Bench {
     what: &'static str,
     /// What cargo is called with.
     cargo: &'static [&'static str],
+    /// Finds what it needs on this machine, and gives what it finds that by.
+    needs: fn() -> Outcome<Vec<(String, String)>>,
+}
+
+fn nothing() -> Outcome<Vec<(String, String)>> {
+    Ok(Vec::new())
 }
 
 /// Every benchmark, in the order in which they run. To add one, add a line.
@@ -18,21 +25,31 @@ const BENCHES: &[Bench] = &[
         name: "core",
         what: "is_current() against the bare clock read",
         cargo: &["bench", "-q", "-p", "tenure", "--bench", "is_current"],
+        needs: nothing,
     },
     Bench {
         name: "many",
         what: "ten thousand elections of one member against one",
         cargo: &["bench", "-q", "-p", "tenure", "--bench", "many"],
+        needs: nothing,
     },
     Bench {
         name: "sqlite",
         what: "hand-over between processes on SQLite, and an idle standby",
         cargo: &["bench", "-q", "-p", "tenure", "--bench", "sqlite"],
+        needs: nothing,
+    },
+    Bench {
+        name: "postgres",
+        what: "PostgreSQL beside its peers, on servers of the benchmark's own",
+        cargo: &["bench", "-q", "-p", "tenure", "--bench", "postgres"],
+        needs: servers::postgres_programs,
     },
     Bench {
         name: "cli",
         what: "the program: overlaps over 200 rounds of trouble, and what run and status cost",
         cargo: &["bench", "-q", "-p", "tenure-cli", "--bench", "cli"],
+        needs: nothing,
     },
 ];
 
@@ -42,7 +59,10 @@ pub(crate) fn run(names: &[String]) -> Outcome {
     let mut steps = Steps::of("bench");
     for bench in chosen {
         let title = format!("{}: {}", bench.name, bench.what);
-        steps.command(&title, &mut cargo(bench.cargo));
+        match (bench.needs)() {
+            Ok(found) => steps.command(&title, cargo(bench.cargo).envs(found)),
+            Err(failure) => steps.step(&title, || Err(failure)),
+        }
     }
     steps.finish()
 }

@@ -1,0 +1,114 @@
+//! One heartbeat: against a bare update and the peers' renewals, and what it
+//! leaves in the log and the table.
+
+use std::time::Instant;
+
+use tenure::Namespace;
+use tenure_store::Store;
+use tokio_postgres::Client;
+
+use crate::peers::{FLOOR, Gemstone, river_renewal};
+use crate::report::Report;
+use crate::server::{Server, connect};
+use crate::{Outcome, words};
+
+const SLICES: usize = 24;
+const SLICE: usize = 40;
+const COUNTED: u32 = 2_000;
+
+pub(crate) async fn run(report: &mut Report, disk: &Server) -> Outcome {
+    println!("\nheartbeats, {} of each in turns of {SLICE}", SLICES * SLICE);
+    let client = connect(&disk.url("peers")).await?;
+    client
+        .batch_execute(
+            "INSERT INTO recipe VALUES ('mine', 'me', 1, now()) ON CONFLICT (service) DO NOTHING",
+        )
+        .await?;
+    let (durable, unlogged) = (river_renewal("river_durable"), river_renewal("river"));
+    let texts = [
+        ("a bare prepared update of one row by its key", FLOOR),
+        ("the recipe's leader_heartbeat()", "SELECT leader_heartbeat('mine', 'me')"),
+        ("River's renewal, on a durable table", &durable),
+        ("River's renewal as it is, unlogged: a crash empties it", &unlogged),
+    ];
+    let mut prepared = Vec::new();
+    for (name, text) in texts {
+        prepared.push((name, client.prepare(text).await?, Vec::new()));
+    }
+    let gemstone = Gemstone::prepare(&client).await?;
+    let store = words::open(&disk.url("tenure")).await?;
+    let ns = Namespace::new("beats")?;
+    let me = words::join(&store, &ns, "me").await?;
+    let beat = words::beat(&me);
+    let (mut ours, mut elects) = (Vec::new(), Vec::new());
+    let took = |from: Instant| from.elapsed().as_secs_f64() * 1e6;
+    for _ in 0..SLICES {
+        for (_, statement, times) in &mut prepared {
+            for _ in 0..SLICE {
+                let from = Instant::now();
+                client.query(statement, &[]).await?;
+                times.push(took(from));
+            }
+        }
+        for _ in 0..SLICE {
+            let from = Instant::now();
+            store.heartbeat(&ns, &beat).await?;
+            ours.push(took(from));
+        }
+        for _ in 0..SLICE / 4 {
+            let from = Instant::now();
+            gemstone.elect(&client).await?;
+            elects.push(took(from));
+        }
+    }
+    let mids: Vec<f64> =
+        prepared.iter_mut().map(|(name, _, times)| report.spread(name, times, "µs")).collect();
+    let elect = report.spread("gemstone's elect()", &mut elects, "µs");
+    let ours = report.spread("a heartbeat through the library", &mut ours, "µs");
+    report.at_most("heartbeat / bare update", ours / mids[0], 1.10, "x");
+    report.at_most("heartbeat / the recipe's leader_heartbeat", ours / mids[1], 1.0, "x");
+    report.at_most("heartbeat / gemstone's elect", ours / elect, 0.5, "x");
+    report.at_most("heartbeat / River's renewal on a durable table", ours / mids[2], 1.0, "x");
+    report.shown("heartbeat / River's renewal as it is, unlogged", ours / mids[3], "x");
+    storage(report, &store, &ns, &beat, disk).await
+}
+
+/// The bytes of log and the updates within the page, away from a checkpoint:
+/// after one, the first change of a page writes the whole page.
+async fn storage(
+    report: &mut Report,
+    store: &tenure_postgres::PostgresStore,
+    ns: &Namespace,
+    beat: &tenure_core::Heartbeat,
+    disk: &Server,
+) -> Outcome {
+    let admin = connect(&disk.url("tenure")).await?;
+    store.heartbeat(ns, beat).await?;
+    let (from, before) = (place(&admin).await?, updates(&admin).await?);
+    for _ in 0..COUNTED {
+        store.heartbeat(ns, beat).await?;
+    }
+    let bytes = (place(&admin).await? - from) / f64::from(COUNTED);
+    report.at_most("bytes of WAL for each heartbeat", bytes, 120.0, "B");
+    // The server's own counting lags behind by up to a second.
+    let mut after = updates(&admin).await?;
+    while after.0 - before.0 < f64::from(COUNTED) {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        after = updates(&admin).await?;
+    }
+    let hot = (after.1 - before.1) / (after.0 - before.0) * 100.0;
+    report.at_least("heartbeats that stay in their page (HOT)", hot, 99.0, "%");
+    Ok(())
+}
+
+async fn place(admin: &Client) -> Outcome<f64> {
+    let asked = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8";
+    Ok(admin.query_one(asked, &[]).await?.get(0))
+}
+
+async fn updates(admin: &Client) -> Outcome<(f64, f64)> {
+    let asked = "SELECT n_tup_upd::float8, n_tup_hot_upd::float8 FROM pg_stat_user_tables \
+                 WHERE schemaname = 'tenure' AND relname = 'members'";
+    let row = admin.query_one(asked, &[]).await?;
+    Ok((row.get(0), row.get(1)))
+}
