@@ -1,0 +1,45 @@
+//! The program on a PostgreSQL that dies and comes back.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+#[path = "../../tenure-postgres/tests/common/server.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod server;
+
+use common::{World, wait_for};
+use server::Server;
+
+/// C23, H13: the server is killed with -9 and started again. The watch says
+/// nothing wrong meanwhile and goes on where it was: each term once, in order.
+/// A standby rides it out and leads afterwards; a verb that asks once fails at
+/// once, and says which host it did not reach.
+#[test]
+fn watch_and_run_ride_out_a_server_that_is_killed_and_restarted() {
+    let mut server = Server::start();
+    let world = World::on(server.url());
+    world.text(&["run", "-q", "-e", "jobs", "--id", "a", "--", "true"]);
+    let watch = world.background("watch", &["--json", "watch", "jobs", "--from", "0"]);
+    watch.until_printed("\"term\":1");
+
+    server.kill();
+    let standby = world.run("b", &["-e", "jobs", "--", "sleep", "1000"]);
+    wait_for("the standby's word that the store is away", || {
+        standby.said().contains("the store is away").then_some(())
+    });
+    let asked = world.ask(&["status", "jobs"]);
+    let said = String::from_utf8_lossy(&asked.stderr).into_owned();
+    assert!(!asked.status.success(), "{said}");
+    assert!(said.contains(&format!("127.0.0.1:{}", server.port)), "which host: {said}");
+
+    server.up();
+    watch.until_printed("\"term\":2");
+    let printed = watch.printed();
+    let elected = printed.lines().filter(|line| line.contains("\"elected\""));
+    let terms: Vec<u64> = elected
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["term"].as_u64().unwrap()
+        })
+        .collect();
+    assert_eq!(terms, [1, 2], "{printed}");
+}
