@@ -1,10 +1,8 @@
 //! The whole suite on the register of the example `own_register`.
 
 mod common;
-#[allow(unreachable_pub)]
 #[path = "../examples/own_register/register.rs"]
 mod register;
-#[allow(unreachable_pub)]
 #[path = "../examples/own_register/server.rs"]
 mod server;
 

@@ -8,9 +8,9 @@ use tenure_store::{
 };
 
 #[derive(Debug)]
-pub struct HttpRegister {
-    pub client: Client,
-    pub base: String,
+pub(crate) struct HttpRegister {
+    pub(crate) client: Client,
+    pub(crate) base: String,
 }
 
 #[async_trait]

@@ -14,7 +14,7 @@ struct Map {
 }
 
 /// Serves on a free port of loopback until the process ends.
-pub async fn serve() -> std::io::Result<SocketAddr> {
+pub(crate) async fn serve() -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let map = Arc::new(Mutex::new(Map::default()));
