@@ -90,11 +90,13 @@ async fn hold(count: usize, path: &std::path::Path) -> Outcome<Held> {
     while beats() == first {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let bytes = LIVE.load(Ordering::Relaxed) - before;
     store.reset_counts();
     tokio::time::sleep(tenure.settings().heartbeat() * INTERVALS + Duration::from_millis(500))
         .await;
     let writes = store.counts().writes();
+    // What is kept, once the looks that follow the claims are over: each holds
+    // what it read of a batch for a moment.
+    let bytes = LIVE.load(Ordering::Relaxed) - before;
     assert!(held.iter().all(Leadership::is_current), "a leadership was lost meanwhile");
     let batch = tenure.capabilities().batch;
     drop(held);
