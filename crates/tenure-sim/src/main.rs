@@ -141,8 +141,11 @@ fn break_everything(options: &Options) -> bool {
         let suite = Suite { mutation: Some(*mutation), patience: 1, ..suite(options) };
         match suite.run().failures.first() {
             Some(failure) => println!(
-                "{mutation}: caught by seed {} ({}): {}",
-                failure.config.seed, failure.config.scenario, failure.violation
+                "{mutation}: caught by seed {} ({}): {}\n  replay: {}",
+                failure.config.seed,
+                failure.config.scenario,
+                failure.violation,
+                failure.replay()
             ),
             None => {
                 all_caught = false;

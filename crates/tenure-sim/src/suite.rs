@@ -47,6 +47,8 @@ pub struct Report {
 pub struct Failure {
     /// The world.
     pub config: Config,
+    /// The rule that was broken in it on purpose.
+    pub mutation: Option<Mutation>,
     /// What did not hold.
     pub violation: Violation,
 }
@@ -55,7 +57,13 @@ impl Failure {
     /// The command that runs this world again.
     #[must_use]
     pub fn replay(&self) -> String {
-        format!("cargo xtask sim --seed {} --scenario {}", self.config.seed, self.config.scenario)
+        let Config { seed, scenario, .. } = &self.config;
+        let world = format!("cargo xtask sim --seed {seed} --scenario {scenario}");
+        // Without it the world would be whole, and nothing would fail.
+        match self.mutation {
+            Some(mutation) => format!("{world} --mutation {mutation}"),
+            None => world,
+        }
     }
 }
 
@@ -126,8 +134,30 @@ impl Suite {
             report.steps += outcome.steps;
             report.coverage.add(&outcome.coverage);
             if let Some(violation) = outcome.violation {
-                report.failures.push(Failure { config, violation });
+                report.failures.push(Failure { config, mutation: self.mutation, violation });
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The printed command finds the failure again: it names the broken rule by
+    /// a word that is understood.
+    #[test]
+    fn a_failure_is_replayed_with_the_rule_that_was_broken() {
+        let violation = Violation { invariant: "one", at: 0, text: String::new() };
+        let config = Config::of(7, Scenario::of(7));
+        let whole = Failure { config, mutation: None, violation };
+        assert!(whole.replay().starts_with("cargo xtask sim --seed 7 --scenario "));
+        assert!(!whole.replay().contains("--mutation"), "{}", whole.replay());
+        for mutation in Mutation::ALL {
+            let broken = Failure { mutation: Some(*mutation), ..whole.clone() };
+            let replay = broken.replay();
+            let named = replay.rsplit_once(" --mutation ").map(|(_, name)| name.parse());
+            assert_eq!(named, Some(Ok(*mutation)), "{replay}");
         }
     }
 }
