@@ -14,6 +14,7 @@ fn cas() -> ManualHarness {
     // time by hand stands still, so no list is ever new enough to be kept.
     let options = CasOptions {
         poll: Duration::from_millis(5),
+        poll_held: Some(Duration::ZERO),
         listing_age: Duration::ZERO,
         ..CasOptions::default()
     };

@@ -74,11 +74,14 @@ pub enum Feature {
     /// The store's copy takes over, without the last writes. Only where the
     /// store has a copy.
     Failovers,
+    /// Somebody removes the record of a member by hand. Only on a
+    /// compare-and-swap store.
+    Removals,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 29] = [
+    pub const ALL: [Feature; 30] = [
         Feature::Drops,
         Feature::Doubles,
         Feature::Stragglers,
@@ -108,6 +111,7 @@ impl Feature {
         Feature::NoWatch,
         Feature::SmallBatches,
         Feature::Failovers,
+        Feature::Removals,
     ];
 
     /// How often of a thousand seeds it is on. What weakens the promises is
@@ -117,7 +121,7 @@ impl Feature {
             Feature::DriftBeyond | Feature::ForcedEvictions => 100,
             Feature::Namesakes | Feature::NoWatch => 200,
             // What a store is, not what happens to it: scenarios turn it on.
-            Feature::Failovers => 0,
+            Feature::Failovers | Feature::Removals => 0,
             _ => 500,
         }
     }
@@ -242,8 +246,7 @@ impl Config {
     /// How often processes look for themselves at what a store does not tell
     /// them. Some worlds have neither: time alone must do there.
     pub(crate) fn poll(&self) -> Option<Duration> {
-        let polled = self.store == StoreKind::Cas || self.seed.is_multiple_of(2);
-        (polled && !self.watched()).then(|| self.ttl / 10)
+        (self.seed.is_multiple_of(2) && !self.watched()).then(|| self.ttl / 10)
     }
 
     /// The timings of the process `index`.

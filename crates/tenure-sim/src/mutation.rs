@@ -4,6 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use tenure_core::Mutation as Machine;
+use tenure_store::cas::CasRule;
+
+use crate::scenario::Scenario;
 
 /// One rule broken on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +15,8 @@ pub enum Mutation {
     Machine(Machine),
     /// A rule of the store's side.
     Store(StoreRule),
+    /// A rule of the compare-and-swap family's.
+    Cas(CasRule),
     /// T2: the members' clocks stop while their hosts are suspended.
     SuspendNotCounted,
 }
@@ -68,6 +73,10 @@ impl Mutation {
         Mutation::Store(StoreRule::HeirIgnored),
         Mutation::Store(StoreRule::AnyoneLeads),
         Mutation::Store(StoreRule::PauseIgnored),
+        Mutation::Cas(CasRule::TakenNotEnded),
+        Mutation::Cas(CasRule::NoBeatAfterClaim),
+        Mutation::Cas(CasRule::MissingIsOver),
+        Mutation::Cas(CasRule::AnchorIgnoresDrift),
     ];
 
     /// Its name on the command line.
@@ -76,8 +85,15 @@ impl Mutation {
         match self {
             Mutation::Machine(rule) => format!("{rule:?}"),
             Mutation::Store(rule) => format!("{rule:?}"),
+            Mutation::Cas(rule) => format!("Cas{rule:?}"),
             Mutation::SuspendNotCounted => "SuspendNotCounted".to_owned(),
         }
+    }
+
+    /// The kind of world it is looked for in, if only one kind has the rule.
+    #[must_use]
+    pub fn scenario(self) -> Option<Scenario> {
+        matches!(self, Mutation::Cas(_)).then_some(Scenario::Cas)
     }
 
     /// Whether clocks stop while their hosts are suspended.

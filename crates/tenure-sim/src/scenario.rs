@@ -126,7 +126,11 @@ impl Scenario {
             Scenario::Beyond => {
                 config.features = config.features.with(Feature::DriftBeyond, true);
             }
-            Scenario::Cas => config.store = StoreKind::Cas,
+            Scenario::Cas => {
+                config.store = StoreKind::Cas;
+                let by_hand = config.seed.is_multiple_of(3);
+                config.features = config.features.with(Feature::Removals, by_hand);
+            }
             Scenario::Replica => config.store = StoreKind::Replicated,
             Scenario::Jump => config.store = StoreKind::Jumping,
             _ => {}

@@ -6,6 +6,9 @@ mod clock;
 mod error;
 mod faults;
 mod fence;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod memory;
 mod store;
 

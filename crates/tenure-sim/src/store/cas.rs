@@ -11,9 +11,10 @@ use std::task::{Context, Poll, Waker};
 use std::fmt;
 
 use tenure_core::{
-    Amend, Amended, ElectionName, Failed, MemberRef, Mono, Namespace, Query, Reply, Request,
-    RequestId, TermNumber, Timestamp, Which,
+    Amend, Amended, ElectionName, Failed, MemberId, MemberRef, Mono, Namespace, Query, Reply,
+    Request, RequestId, TermNumber, Timestamp, Which,
 };
+use tenure_store::cas::CasRule;
 use tenure_store::{
     CasOptions, CasStore, Clock, Expect, Listed, Loaded, MemoryRegister, Register, Removed, Result,
     Store, Swapped, Version, perform, to_machine,
@@ -194,6 +195,8 @@ pub(crate) struct CasWorld {
     wire: Arc<Mutex<Wire>>,
     clients: BTreeMap<Who, Client>,
     drift_ppm: u32,
+    /// A rule that every process's store breaks.
+    broken: Option<CasRule>,
     /// One who sees everything at once, for fences, operators and surveys.
     eye: Option<Client>,
 }
@@ -216,13 +219,14 @@ fn ready<T>(future: impl Future<Output = T>) -> Option<T> {
 }
 
 impl CasWorld {
-    pub(crate) fn new(drift_ppm: u32) -> Self {
+    pub(crate) fn new(drift_ppm: u32, broken: Option<CasRule>) -> Self {
         let register = MemoryRegister::new();
         let mut world = Self {
             register: register.clone(),
             wire: Arc::default(),
             clients: BTreeMap::new(),
             drift_ppm,
+            broken,
             eye: None,
         };
         world.eye = world.client(Arc::new(register));
@@ -239,6 +243,9 @@ impl CasWorld {
     pub(crate) fn started(&mut self, who: Who) {
         let remote = Remote { who, wire: Arc::clone(&self.wire) };
         if let Some(client) = self.client(Arc::new(remote)) {
+            if let Some(rule) = self.broken {
+                client.store.mutate(rule);
+            }
             self.clients.insert(who, client);
         }
     }
@@ -319,6 +326,14 @@ impl CasWorld {
         let waker = locked(&self.wire).waiting.remove(&call);
         if let Some(waker) = waker {
             waker.wake();
+        }
+    }
+
+    /// Removes a member's record, as somebody with the service's own tools does.
+    pub(crate) fn remove_member(&mut self, id: &MemberId) {
+        let key = format!("tenure/default/members/{id}");
+        if let Some(Ok(Loaded::Found { version, .. })) = ready(self.register.load(&key, None)) {
+            let _ = ready(self.register.remove(&key, &version));
         }
     }
 

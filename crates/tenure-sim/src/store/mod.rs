@@ -37,7 +37,11 @@ impl SimStore {
             Some(Mutation::Store(rule)) => Some(Broken::new(rule)),
             _ => None,
         };
-        let cas = (config.store == StoreKind::Cas).then(|| CasWorld::new(config.drift_ppm));
+        let rule = match mutation {
+            Some(Mutation::Cas(rule)) => Some(rule),
+            _ => None,
+        };
+        let cas = (config.store == StoreKind::Cas).then(|| CasWorld::new(config.drift_ppm, rule));
         let replica = config.store.forgets().then(|| Replica::new(config.store));
         let state = match &replica {
             // It is copied with every write.

@@ -10,7 +10,7 @@ use crate::config::{Feature, nanos};
 use crate::fact::{Fact, Who};
 
 /// The features that come at random times; the others are always there.
-const TIMED: [Feature; 15] = [
+const TIMED: [Feature; 16] = [
     Feature::ForgedHints,
     Feature::Partitions,
     Feature::Outages,
@@ -26,6 +26,7 @@ const TIMED: [Feature; 15] = [
     Feature::ForcedEvictions,
     Feature::Withdrawals,
     Feature::Failovers,
+    Feature::Removals,
 ];
 
 impl World {
@@ -71,6 +72,7 @@ impl World {
                 self.change_rate(index, ppm);
             }
             Feature::Failovers => self.fail_over(),
+            Feature::Removals => self.remove_by_hand(index),
             Feature::Withdrawals => {
                 let election = self.any_election();
                 self.on_app(index, Act::Withdraw(election));
@@ -112,6 +114,14 @@ impl World {
             if !self.processes[index].cut {
                 self.reconnect(index);
             }
+        }
+    }
+
+    /// Somebody removes a member's record, whoever lives or leads.
+    fn remove_by_hand(&mut self, index: usize) {
+        let id = self.processes[index].id.clone();
+        if let Some(cas) = &mut self.store.cas {
+            cas.remove_member(&id);
         }
     }
 

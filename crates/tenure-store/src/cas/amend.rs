@@ -1,20 +1,20 @@
 //! The operator's verbs: step down, pause, resume, evict. None of them is a
-//! sign of life: they leave the record's stamp alone, so that asking something
-//! of a dead holder does not keep it alive.
+//! sign of life: they leave the holder's beat alone, so that asking something of
+//! a dead holder does not keep it alive. Each raises the holder's attention,
+//! which is how the holder and those who follow it hear of it.
 
-use tenure_core::{
-    Amend, Amended, ElectionName, EndCause, MemberId, MemberRef, Namespace, Note, ReleaseCause,
-    TermNumber,
-};
+use tenure_core::{Amend, Amended, ElectionName, MemberId, MemberRef, Namespace, Note, TermNumber};
 
+use super::election::{ElectionRecord, PauseRecord, StepDownRecord};
 use super::handle::{ATTEMPTS, Handle, partly, too_busy};
-use super::members::{Life, Need};
-use super::record::{ElectionRecord, MemberRecord, PauseRecord, StepDownRecord};
+use super::judging::Hold;
+use super::member::{EndedLife, MemberRecord};
+use super::members::{Edit, Life};
 use super::seen::Seen;
 use crate::Result;
 
 /// What an edit of an election comes to.
-enum Edit {
+enum Change {
     /// Write this.
     Write(Box<ElectionRecord>),
     /// Nothing to write: this is the answer.
@@ -48,31 +48,28 @@ impl Handle {
             self.refresh_members(ns, self.now()).await?;
         }
         let edit = |seen: Option<&Seen<ElectionRecord>>| {
-            let Some((seen, holder)) = seen.and_then(|s| Some((s, self.live_holder(s)?))) else {
-                return Edit::Answer(Amended::Vacant);
+            let Some((seen, holder)) = seen.and_then(|s| Some((s, self.live_holder(ns, s)?)))
+            else {
+                return Change::Answer(Amended::Vacant);
             };
             let present = seen.record.number();
             if number.is_some_and(|number| number != present) {
-                return Edit::Answer(Amended::Superseded { number: present });
+                return Change::Answer(Amended::Superseded { number: present });
             }
             let stands = |to: &MemberId| {
                 self.ranked(ns, name, Some(&holder.id)).iter().any(|s| s.member.id == *to)
             };
             if !asked.to.as_ref().is_none_or(stands) {
-                return Edit::Answer(Amended::NoSuchCandidate);
+                return Change::Answer(Amended::NoSuchCandidate);
             }
             if seen.record.step_down.as_ref() == Some(&asked) {
-                return Edit::Answer(Amended::Unchanged);
+                return Change::Answer(Amended::Unchanged);
             }
             let mut record = (*seen.record).clone();
             record.step_down = Some(asked.clone());
-            Edit::Write(Box::new(record))
+            Change::Write(Box::new(record))
         };
-        let amended = self.edit_election(ns, name, edit).await?;
-        if let Amended::Done { member: Some(holder), .. } = &amended {
-            self.nudge(ns, &holder.id).await;
-        }
-        Ok(amended)
+        self.edit_election(ns, name, edit).await
     }
 
     /// E6: nobody is newly elected; the incumbent stays.
@@ -87,10 +84,10 @@ impl Handle {
             let vacant = || ElectionRecord::vacant(name.clone(), self.newest(ns, name));
             let mut record = seen.map_or_else(vacant, |s| (*s.record).clone());
             if record.paused.is_some() {
-                return Edit::Answer(Amended::Unchanged);
+                return Change::Answer(Amended::Unchanged);
             }
             record.paused = Some(PauseRecord { reason: reason.clone(), by: by.clone() });
-            Edit::Write(Box::new(record))
+            Change::Write(Box::new(record))
         };
         self.edit_election(ns, name, edit).await
     }
@@ -98,11 +95,11 @@ impl Handle {
     async fn resume(&self, ns: &Namespace, name: &ElectionName) -> Result<Amended> {
         let edit = |seen: Option<&Seen<ElectionRecord>>| {
             let Some(seen) = seen.filter(|s| s.record.paused.is_some()) else {
-                return Edit::Answer(Amended::Unchanged);
+                return Change::Answer(Amended::Unchanged);
             };
             let mut record = (*seen.record).clone();
             record.paused = None;
-            Edit::Write(Box::new(record))
+            Change::Write(Box::new(record))
         };
         self.edit_election(ns, name, edit).await
     }
@@ -117,37 +114,55 @@ impl Handle {
         &self,
         ns: &Namespace,
         name: &ElectionName,
-        edit: impl Fn(Option<&Seen<ElectionRecord>>) -> Edit,
+        edit: impl Fn(Option<&Seen<ElectionRecord>>) -> Change,
     ) -> Result<Amended> {
         let key = self.keys.election(ns, name);
         for _ in 0..ATTEMPTS {
-            let seen = self.load(&key).await?;
+            let begun = self.step();
+            let seen = self.look_at_election(ns, &key).await?;
+            self.look_at_holders_of(ns, seen.iter(), begun).await?;
             let record = match edit(seen.as_ref()) {
-                Edit::Write(record) => record,
-                Edit::Answer(answer) => return Ok(answer),
+                Change::Write(record) => record,
+                Change::Answer(answer) => {
+                    if let (Amended::Unchanged, Some(seen)) = (&answer, &seen) {
+                        // Whoever asked before may not have come to tell.
+                        self.tell_holder(ns, seen).await?;
+                    }
+                    return Ok(answer);
+                }
             };
-            if let Some(written) = self.swap(&key, seen.as_ref(), *record, None).await? {
-                return Ok(self.concerning(&written));
+            let swapped = self.swap(&key, seen.as_ref(), *record, self.now(), None).await?;
+            self.memory().may_have_changed(&key);
+            if let Some(written) = swapped {
+                partly(true, self.tell_holder(ns, &written).await)?;
+                return Ok(self.concerning(ns, &written));
             }
         }
         Err(too_busy(&key))
     }
 
+    /// Raises the attention of the one who holds an election.
+    async fn tell_holder(&self, ns: &Namespace, seen: &Seen<ElectionRecord>) -> Result<()> {
+        match self.live_holder(ns, seen) {
+            Some(holder) => self.nudge(ns, &holder.id).await,
+            None => Ok(()),
+        }
+    }
+
     /// Done, with the present term and its holder where there is one.
-    fn concerning(&self, seen: &Seen<ElectionRecord>) -> Amended {
-        let member = self.live_holder(seen);
+    fn concerning(&self, ns: &Namespace, seen: &Seen<ElectionRecord>) -> Amended {
+        let member = self.live_holder(ns, seen);
         let number = member.is_some().then(|| seen.record.number());
-        Amended::Done { number, member, remaining: self.holder_left(seen) }
+        Amended::Done { number, member, remaining: self.hold(ns, &seen.record).left() }
     }
 
-    fn live_holder(&self, seen: &Seen<ElectionRecord>) -> Option<MemberRef> {
+    fn live_holder(&self, ns: &Namespace, seen: &Seen<ElectionRecord>) -> Option<MemberRef> {
         let holder = seen.record.holder.as_ref().map(|h| h.member());
-        holder.filter(|_| !self.holder_left(seen).is_zero())
+        let held = matches!(self.hold(ns, &seen.record), Hold::Live(_) | Hold::Unproven { .. });
+        holder.filter(|_| held)
     }
 
-    /// Condemns a member, or ends it at once. Even then it is condemned first:
-    /// its heartbeats renew nothing from there on, and an eviction that is
-    /// interrupted can be asked for again.
+    /// Condemns a member, or ends it at once, with everything it holds.
     async fn evict(&self, ns: &Namespace, id: &MemberId, at_once: bool) -> Result<Amended> {
         let key = self.keys.member(ns, id);
         let seen = self.load::<MemberRecord>(&key).await?;
@@ -155,33 +170,20 @@ impl Handle {
             return Ok(Amended::NoSuchMember);
         };
         let (member, remaining) = (seen.record.member(), self.member_left(&seen));
+        let done = Amended::Done { number: None, member: Some(member.clone()), remaining };
+        if at_once {
+            let ended = self.end(ns, &member, EndedLife::Evicted).await?;
+            return Ok(if ended { done } else { Amended::NoSuchMember });
+        }
         let mut wrote = false;
         let condemn = |record: &mut MemberRecord| {
             wrote = !std::mem::replace(&mut record.condemned, true);
             wrote
         };
-        let life = self.edit_member(ns, &member, Need::Record, false, condemn).await?;
-        if let Life::Over { .. } = life {
-            return Ok(Amended::NoSuchMember);
+        match self.edit_member(ns, &member, Edit::Note, condemn).await? {
+            Life::Over { .. } => Ok(Amended::NoSuchMember),
+            Life::Live(_) if wrote => Ok(done),
+            Life::Live(_) => Ok(Amended::Unchanged),
         }
-        if at_once {
-            partly(wrote, self.end_now(ns, &member).await)?;
-        } else if !wrote {
-            return Ok(Amended::Unchanged);
-        }
-        Ok(Amended::Done { number: None, member: Some(member), remaining })
-    }
-
-    /// Frees what a condemned member holds, and then removes it.
-    async fn end_now(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
-        let cause = ReleaseCause::Ended(EndCause::Evicted);
-        let elections = self.load_elections(ns).await?;
-        let held: Vec<_> = elections.iter().filter(|s| s.record.is_held_by(member)).collect();
-        let vacated = held.iter().map(|s| self.vacate(ns, &s.record.election, member, cause));
-        let mut wrote = false;
-        for vacated in self.all(vacated.collect()).await {
-            wrote |= partly(wrote, vacated)?;
-        }
-        partly(wrote, self.remove_member(ns, member).await)
     }
 }

@@ -1,13 +1,16 @@
 //! How single fields are written: text for names, whole nanoseconds for
 //! durations, text or hexadecimal digits for opaque bytes.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use tenure_core::{Note, Profile};
+use tenure_core::{ElectionName, Incarnation, Note, Profile};
+
+use super::member::CandidacyRecord;
 
 /// Anything that is printed and parsed: names, ids, incarnations.
 pub(super) mod text {
@@ -125,6 +128,48 @@ pub(super) mod profile {
                 .ok_or_else(|| D::Error::custom("metadata_hex is not hexadecimal"))?
         };
         Profile::new(written.endpoints, metadata).map_err(D::Error::custom)
+    }
+}
+
+/// Lives, as a list of texts.
+pub(super) mod lives {
+    use super::*;
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        value: &[Incarnation],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_seq(value.iter().map(ToString::to_string))
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<Incarnation>, D::Error> {
+        let texts = Vec::<String>::deserialize(from)?;
+        texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
+    }
+}
+
+/// Candidacies: `"name": [priority, order]`.
+pub(super) mod candidacies {
+    use super::*;
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        value: &BTreeMap<ElectionName, CandidacyRecord>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_map(value.iter().map(|(name, c)| (name.as_str(), (c.priority, c.order))))
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<BTreeMap<ElectionName, CandidacyRecord>, D::Error> {
+        let written = BTreeMap::<String, (u16, u64)>::deserialize(from)?;
+        let read = written.into_iter().map(|(name, (priority, order))| {
+            let name = name.parse().map_err(D::Error::custom)?;
+            Ok((name, CandidacyRecord { priority, order }))
+        });
+        read.collect()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use tenure_core::{ElectionName, MemberId, Namespace};
 
-/// The keys of everything below one prefix: `<prefix>/<namespace>/elections/<name>`
-/// and `<prefix>/<namespace>/members/<id>`.
+/// The keys of everything below one prefix: `<prefix>/<namespace>/elections/<name>`,
+/// `<prefix>/<namespace>/members/<id>` and `<prefix>/<namespace>/standing/<id>`.
 ///
 /// Names are written in letters, digits, `-` and `_`; every other byte becomes
 /// `=` and two hexadecimal digits. So a name cannot leave its directory, no two
@@ -30,6 +30,11 @@ impl Keys {
         format!("{}{}/members/", self.prefix, encoded(ns.as_str()))
     }
 
+    /// What the keys of what the members of the namespace wait for begin with.
+    pub(super) fn standings(&self, ns: &Namespace) -> String {
+        format!("{}{}/standing/", self.prefix, encoded(ns.as_str()))
+    }
+
     pub(super) fn election(&self, ns: &Namespace, name: &ElectionName) -> String {
         self.elections(ns) + &encoded(name.as_str())
     }
@@ -38,15 +43,19 @@ impl Keys {
         self.members(ns) + &encoded(id.as_str())
     }
 
+    pub(super) fn standing(&self, ns: &Namespace, id: &MemberId) -> String {
+        self.standings(ns) + &encoded(id.as_str())
+    }
+
     /// The election whose key this is; `None` for keys that Tenure did not make.
     pub(super) fn election_of(&self, ns: &Namespace, key: &str) -> Option<ElectionName> {
         let text = decoded(key.strip_prefix(&self.elections(ns))?)?;
         ElectionName::new(text).ok()
     }
 
-    /// Whether this is the key of some member of the namespace.
-    pub(super) fn is_member(&self, ns: &Namespace, key: &str) -> bool {
-        let name = key.strip_prefix(&self.members(ns)).and_then(decoded);
+    /// Whether this is the key of some member's record below `prefix`.
+    pub(super) fn is_member(prefix: &str, key: &str) -> bool {
+        let name = key.strip_prefix(prefix).and_then(decoded);
         name.is_some_and(|text| MemberId::new(text).is_ok())
     }
 }
@@ -128,6 +137,7 @@ mod tests {
             let key = keys.elections(&ns("n")) + key;
             assert_eq!(keys.election_of(&ns("n"), &key), None, "{key}");
         }
-        assert!(!keys.is_member(&ns("n"), "n/elections/x"));
+        assert!(!Keys::is_member(&keys.members(&ns("n")), "n/elections/x"));
+        assert!(Keys::is_member(&keys.standings(&ns("n")), "n/standing/x"));
     }
 }

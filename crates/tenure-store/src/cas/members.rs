@@ -1,16 +1,18 @@
-//! Members: who lives, who stands for what, who comes next.
+//! Members: who lives, and how its record is changed.
 
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tenure_core::{
-    Candidate, ElectionName, Incarnation, MemberId, MemberRef, MemberView, Mono, Namespace,
-    Priority, Timestamp,
+    EndCause, Incarnation, MemberId, MemberRef, MemberView, Mono, Namespace, ReleaseCause,
+    Timestamp,
 };
 
-use super::handle::{ATTEMPTS, Handle, too_busy};
-use super::record::{ElectionRecord, MemberRecord};
+use super::election::ElectionRecord;
+use super::handle::{ATTEMPTS, Handle, Renews, partly, too_busy};
+use super::keys::Keys;
+use super::member::{EndedLife, MemberRecord, StandingRecord};
+use super::record::Record;
 use super::register::Removed;
 use super::seen::Seen;
 use crate::{ErrorKind, Result};
@@ -27,80 +29,66 @@ pub(super) enum Life {
     },
 }
 
-/// What must hold of a member for an edit of its record.
+/// What an edit of a member's record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Need {
-    /// That it lives and may act.
-    Life,
-    /// Only that the record is of this very life.
-    Record,
-}
-
-/// One candidate, with all that ranks it.
-#[derive(Clone, Debug)]
-pub(super) struct Standing {
-    pub(super) member: MemberRef,
-    pub(super) priority: Priority,
-    order: u64,
-    waiting: Duration,
-}
-
-impl Standing {
-    /// Smaller comes first: higher priority, then longer waiting.
-    fn rank(&self) -> (Reverse<Priority>, u64, &MemberId) {
-        (Reverse(self.priority), self.order, &self.member.id)
-    }
+pub(super) enum Edit {
+    /// A heartbeat of a life that must still be allowed one, for this ttl.
+    Beat(Duration),
+    /// A note on the record of this very life, whoever makes it.
+    Note,
 }
 
 impl Handle {
-    /// What is left, for others, of a member's ttl.
-    pub(super) fn member_left(&self, seen: &Seen<MemberRecord>) -> Duration {
-        self.left(seen.since, seen.record.ttl_ns)
-    }
-
     /// Judges whether `who` may act, by what was seen of its record.
     fn life(&self, key: &str, who: &MemberRef, seen: Option<Seen<MemberRecord>>) -> Life {
         let Some(seen) = seen else { return Life::Over { superseded: false } };
         let superseded = seen.record.incarnation != who.incarnation;
-        let ttl = seen.record.ttl_ns;
-        if superseded || seen.record.condemned || self.own_ran_out(key, who.incarnation, &seen, ttl)
-        {
+        let over = seen.record.ended.is_some() || seen.record.condemned;
+        if superseded || over || self.own_ran_out(key, who.incarnation, &seen) {
             return Life::Over { superseded };
         }
         Life::Live(seen)
     }
 
-    /// Whether `who` may act, by a fresh look. One whose life is over is
-    /// remembered, so that it does not come back.
+    /// Whether `who` may act. What is known of its own record will do if it is
+    /// not older than [`CasOptions::listing_age`](super::CasOptions::listing_age):
+    /// whatever a life that is over does next fails on that record. One whose
+    /// life is over is remembered, so that it does not come back.
     pub(super) async fn look_at_life(&self, ns: &Namespace, who: &MemberRef) -> Result<Life> {
         let key = self.keys.member(ns, &who.id);
-        let seen = self.load(&key).await?;
-        let life = self.life(&key, who, seen);
+        let fresh =
+            |seen: &Seen<MemberRecord>| self.now().since(seen.looked) < self.options.listing_age;
+        let known = self.known::<MemberRecord>(&key).filter(fresh);
+        if let live @ Life::Live(_) = self.life(&key, who, known) {
+            return Ok(live);
+        }
+        let life = self.life(&key, who, self.load(&key).await?);
         if let Life::Over { .. } = life {
             self.memory().ended(&key, who.incarnation);
         }
         Ok(life)
     }
 
-    /// Changes the record of exactly this life. `edit` says whether it changed
-    /// anything; `renews` whether the write is a heartbeat. What is known is
-    /// tried first, so that in the usual case this is a single swap.
+    /// Changes the record of exactly this life; `edit` says whether it changed
+    /// anything. What is known is tried first, so that in the usual case this is
+    /// a single swap.
     pub(super) async fn edit_member(
         &self,
         ns: &Namespace,
         who: &MemberRef,
-        need: Need,
-        renews: bool,
+        what: Edit,
         mut edit: impl FnMut(&mut MemberRecord) -> bool,
     ) -> Result<Life> {
         let key = self.keys.member(ns, &who.id);
         let mut seen = self.known::<MemberRecord>(&key);
         for attempt in 0..=ATTEMPTS {
-            let life = match need {
-                Need::Life => self.life(&key, who, seen),
-                Need::Record => match seen {
-                    Some(seen) if seen.record.incarnation == who.incarnation => Life::Live(seen),
-                    other => Life::Over { superseded: other.is_some() },
+            let life = match what {
+                Edit::Beat(_) => self.life(&key, who, seen),
+                Edit::Note => match seen {
+                    Some(seen) if seen.record.shows(who.incarnation) => Life::Live(seen),
+                    other => Life::Over {
+                        superseded: other.is_some_and(|s| s.record.incarnation != who.incarnation),
+                    },
                 },
             };
             let Life::Live(current) = life else {
@@ -109,7 +97,7 @@ impl Handle {
                     seen = self.load(&key).await?;
                     continue;
                 }
-                if need == Need::Life {
+                if let Edit::Beat(_) = what {
                     self.memory().ended(&key, who.incarnation);
                 }
                 return Ok(life);
@@ -118,11 +106,12 @@ impl Handle {
             if !edit(&mut record) {
                 return Ok(Life::Live(current));
             }
-            if renews {
-                record.beat = record.beat.wrapping_add(1);
-            }
-            let renewed = renews.then_some(who.incarnation);
-            if let Some(written) = self.swap(&key, Some(&current), record, renewed).await? {
+            // Whatever was given back and could not be said yet is said with the
+            // next write, whichever it is.
+            record.changes = record.changes.max(self.memory().changes(who.incarnation));
+            let started = self.now();
+            let renews = self.renew(what, started, &mut record);
+            if let Some(written) = self.swap(&key, Some(&current), record, started, renews).await? {
                 return Ok(Life::Live(written));
             }
             seen = self.load(&key).await?;
@@ -130,17 +119,40 @@ impl Handle {
         Err(too_busy(&key))
     }
 
-    /// Makes this member look: something is asked of it. Only a courtesy, since
-    /// it will find out by itself; so nothing fails if this does.
-    pub(super) async fn nudge(&self, ns: &Namespace, id: &MemberId) {
+    /// Makes a write a heartbeat, if it is one: it counts from its start, on the
+    /// clock of this handle.
+    fn renew(&self, what: Edit, started: Mono, record: &mut MemberRecord) -> Option<Renews> {
+        let Edit::Beat(asked) = what else { return None };
+        record.beat = record.beat.wrapping_add(1);
+        record.clock = self.clock_id;
+        record.elapsed_ns = started.since(Mono::ZERO);
+        Some(Renews { life: record.incarnation, asked })
+    }
+
+    /// Says that something was given back: followers look at their elections only
+    /// when it is. If that fails, the next heartbeat says it.
+    pub(super) async fn tell_of_change(&self, ns: &Namespace, who: &MemberRef) {
+        let known = self.known::<MemberRecord>(&self.keys.member(ns, &who.id));
+        let known = known.filter(|seen| seen.record.incarnation == who.incarnation);
+        let changes = known.map_or(0, |seen| seen.record.changes);
+        self.memory().gives_back(who.incarnation, changes);
+        let change = |record: &mut MemberRecord| {
+            record.changes = record.changes.wrapping_add(1);
+            true
+        };
+        let _ = self.edit_member(ns, who, Edit::Note, change).await;
+    }
+
+    /// Makes this member look: something is asked of it.
+    pub(super) async fn nudge(&self, ns: &Namespace, id: &MemberId) -> Result<()> {
         let key = self.keys.member(ns, id);
-        let Ok(Some(seen)) = self.load::<MemberRecord>(&key).await else { return };
-        let who = seen.record.member();
+        let Some(seen) = self.load::<MemberRecord>(&key).await? else { return Ok(()) };
         let raise = |record: &mut MemberRecord| {
             record.attention = record.attention.wrapping_add(1);
             true
         };
-        let _ = self.edit_member(ns, &who, Need::Record, false, raise).await;
+        self.edit_member(ns, &seen.record.member(), Edit::Note, raise).await?;
+        Ok(())
     }
 
     /// Makes sure that the members were listed after `then`. Records that
@@ -151,10 +163,17 @@ impl Handle {
         if self.memory().listed(&prefix).is_some_and(|listed| listed > then) {
             return Ok(());
         }
-        let listed = self.register.list(&prefix).await?;
-        let listed: Vec<_> =
-            listed.into_iter().filter(|listed| self.keys.is_member(ns, &listed.key)).collect();
-        let loads = listed.iter().map(|listed| self.load_listed::<MemberRecord>(listed)).collect();
+        self.refresh::<MemberRecord>(&prefix).await?;
+        self.refresh::<StandingRecord>(&self.keys.standings(ns)).await?;
+        self.memory().note_listing(&prefix, now);
+        Ok(())
+    }
+
+    async fn refresh<R: Record>(&self, prefix: &str) -> Result<()> {
+        let sent = self.now();
+        let mut listed = self.register.list(prefix).await?;
+        listed.retain(|listed| Keys::is_member(prefix, &listed.key));
+        let loads = listed.iter().map(|listed| self.load_listed::<R>(listed, sent)).collect();
         for loaded in self.all(loads).await {
             match loaded {
                 Err(error) if error.kind() != ErrorKind::Foreign => return Err(error),
@@ -162,146 +181,123 @@ impl Handle {
             }
         }
         let keys: BTreeSet<String> = listed.into_iter().map(|listed| listed.key).collect();
-        self.memory().note_listing(&prefix, &keys, now);
+        R::table(&mut self.memory()).keep(prefix, &keys);
         Ok(())
     }
 
-    /// The members known to live, with what others may count on.
+    /// The members not known to be dead, with what others may count on.
     pub(super) fn live_members(&self, ns: &Namespace) -> Vec<(Seen<MemberRecord>, Duration)> {
-        let known = self.memory().members.below(&self.keys.members(ns));
-        let judged = known.into_iter().map(|(_, seen)| {
+        let prefix = self.keys.members(ns);
+        let known: Vec<_> = self.memory().members.below(&prefix).map(|(_, s)| s.clone()).collect();
+        let live = known.into_iter().filter(|seen| !self.is_dead(seen));
+        live.map(|seen| {
             let left = self.member_left(&seen);
             (seen, left)
-        });
-        judged.filter(|(_, left)| !left.is_zero()).collect()
+        })
+        .collect()
     }
 
-    /// The live candidates known, the preferred first: the holder and those
-    /// that never lead among them, the condemned not.
-    pub(super) fn standing(&self, ns: &Namespace, election: &ElectionName) -> Vec<Standing> {
-        let now = self.now();
-        let live = self.live_members(ns);
-        let memory = self.memory();
-        let mut standing: Vec<_> = live
-            .into_iter()
-            .filter(|(seen, _)| !seen.record.condemned)
-            .filter_map(|(seen, _)| {
-                let candidacy = seen.record.candidacy(election)?;
-                let key = self.keys.member(ns, &seen.record.member);
-                let stood = memory.stood(&key, election).unwrap_or(now);
-                let (priority, order) = (candidacy.priority(), candidacy.order);
-                let member = seen.record.member();
-                Some(Standing { member, priority, order, waiting: now.since(stood) })
-            })
-            .collect();
-        standing.sort_by(|a, b| a.rank().cmp(&b.rank()));
-        standing
-    }
-
-    /// Those who could lead if the election were vacant, the preferred first.
-    pub(super) fn ranked(
+    /// Ends the life of `who` in one swap of its record, and with it everything
+    /// it holds; then tidies up. Says whether there was such a life.
+    pub(super) async fn end(
         &self,
         ns: &Namespace,
-        election: &ElectionName,
-        holder: Option<&MemberId>,
-    ) -> Vec<Standing> {
-        let mut ranked = self.standing(ns, election);
-        ranked.retain(|s| s.priority.may_lead() && Some(&s.member.id) != holder);
-        ranked
-    }
-
-    /// How many candidates that may lead come before the one who asks, as far
-    /// as is known.
-    pub(super) fn ahead(
-        &self,
-        ns: &Namespace,
-        election: &ElectionName,
-        holder: Option<&MemberId>,
-        asker: &MemberRef,
-    ) -> u32 {
-        let standing = self.standing(ns, election);
-        let Some(own) = standing.iter().find(|s| s.member == *asker) else { return 0 };
-        let ranked = self.ranked(ns, election, holder);
-        let before = ranked.iter().filter(|s| s.rank() < own.rank()).count();
-        u32::try_from(before).unwrap_or(u32::MAX)
-    }
-
-    /// For whom a vacancy is to be kept: the successor named if it is there to
-    /// take over, or else whoever is preferred, but never the one who gives the
-    /// term up. No grace keeps it for nobody.
-    pub(super) fn heir(
-        &self,
-        ns: &Namespace,
-        record: &ElectionRecord,
-        successor: Option<&(MemberId, Duration)>,
-        grace: Duration,
-    ) -> Option<(MemberId, Duration)> {
-        let holder = record.holder.as_ref().map(|h| &h.member);
-        let ranked = self.ranked(ns, &record.election, holder);
-        let named = successor.filter(|(id, _)| ranked.iter().any(|s| s.member.id == *id)).cloned();
-        let preferred = || Some((ranked.first()?.member.id.clone(), grace));
-        named.or_else(preferred).filter(|(_, grace)| !grace.is_zero())
-    }
-
-    /// Whether the one for whom a vacancy is kept still stands for it.
-    pub(super) async fn heir_stands(
-        &self,
-        ns: &Namespace,
-        election: &ElectionName,
-        heir: &MemberId,
+        who: &MemberRef,
+        how: EndedLife,
     ) -> Result<bool> {
-        let seen = self.load::<MemberRecord>(&self.keys.member(ns, heir)).await?;
-        Ok(seen.is_some_and(|seen| {
-            !seen.record.condemned
-                && seen.record.candidacy(election).is_some()
-                && !self.member_left(&seen).is_zero()
-        }))
+        let end = |record: &mut MemberRecord| {
+            record.condemned |= how == EndedLife::Evicted;
+            record.ended = Some(how);
+            true
+        };
+        if let Life::Over { .. } = self.edit_member(ns, who, Edit::Note, end).await? {
+            return Ok(false);
+        }
+        let cause = match how {
+            EndedLife::Left => ReleaseCause::Left,
+            EndedLife::Evicted => ReleaseCause::Ended(EndCause::Evicted),
+            EndedLife::Expired | EndedLife::Missing => ReleaseCause::Ended(EndCause::Expired),
+        };
+        // What is left undone here costs nobody anything: the life is over.
+        let _ = self.tidy(ns, who, cause).await;
+        Ok(true)
     }
 
-    /// Removes the record of exactly this life, if it is still there.
-    pub(super) async fn remove_member(&self, ns: &Namespace, who: &MemberRef) -> Result<()> {
-        let key = self.keys.member(ns, &who.id);
-        for _ in 0..ATTEMPTS {
-            let seen = self.load::<MemberRecord>(&key).await?;
-            let Some(seen) = seen.filter(|s| s.record.incarnation == who.incarnation) else {
-                return Ok(());
+    /// Writes down in the elections of an ended life that they are vacant, and
+    /// removes its records once nothing refers to them. One with very many
+    /// elections leaves that to whoever takes them.
+    async fn tidy(&self, ns: &Namespace, who: &MemberRef, cause: ReleaseCause) -> Result<()> {
+        let elections = self.load_elections(ns).await?;
+        // Of its own life, and of those that only its record proves to be over.
+        let of_member = |s: &&Seen<ElectionRecord>| {
+            s.record.holder.as_ref().is_some_and(|holder| holder.member == who.id)
+        };
+        let held: Vec<_> = elections.iter().filter(of_member).collect();
+        if held.len() > self.options.batch {
+            return Ok(());
+        }
+        let record = self.known::<MemberRecord>(&self.keys.member(ns, &who.id));
+        for seen in held {
+            let Some(holder) = seen.record.holder.as_ref().map(|holder| holder.member()) else {
+                continue;
             };
-            if self.register.remove(&key, &seen.version).await? == Removed::Gone {
-                self.memory().forget_member(&key);
+            let ended = record.as_ref().and_then(|m| m.record.proves_over(holder.incarnation));
+            let Some(ended) = ended else { return Ok(()) };
+            let cause = if holder == *who { cause } else { ReleaseCause::Ended(ended) };
+            self.vacate(ns, &seen.record.election, &holder, cause).await?;
+        }
+        self.remove_record::<StandingRecord>(&self.keys.standing(ns, &who.id), who).await?;
+        self.remove_record::<MemberRecord>(&self.keys.member(ns, &who.id), who).await
+    }
+
+    /// Removes a record of exactly this life, if it is still there.
+    async fn remove_record<R: Record>(&self, key: &str, who: &MemberRef) -> Result<()> {
+        for _ in 0..ATTEMPTS {
+            let seen = self.load::<R>(key).await?;
+            let of_this_life = |s: &Seen<R>| s.record.stamp().0 == who.incarnation.as_u128();
+            let Some(seen) = seen.filter(of_this_life) else { return Ok(()) };
+            if self.register.remove(key, &seen.version).await? == Removed::Gone {
+                R::table(&mut self.memory()).forget(key);
                 return Ok(());
             }
         }
-        Err(too_busy(&key))
+        Err(too_busy(key))
     }
 
-    /// Removes records of members that are long dead, a few at a time (H27).
-    /// Whoever wins or joins does it in passing; if it fails, the next one does
-    /// it. One that lives after all finds its record gone and is ended.
+    /// Removes records of members that are long dead, a few at a time (H27), if
+    /// no election refers to them: without the record, whoever wants such an
+    /// election would have to wait. Whoever wins or joins does it in passing; if
+    /// it fails, the next one does it. One that lives after all finds its record
+    /// gone and is ended.
     pub(super) async fn collect(&self, ns: &Namespace) {
         const AT_ONCE: usize = 8;
-        let known = self.memory().members.below(&self.keys.members(ns));
         let now = self.now();
         let long_dead = |seen: &Seen<MemberRecord>| {
-            self.member_left(seen).is_zero() && now.since(seen.since) >= seen.record.ttl_ns * 2
+            self.is_dead(seen) && now.since(seen.since) >= seen.record.ttl_ns * 2
         };
-        for (key, seen) in known.into_iter().filter(|(_, s)| long_dead(s)).take(AT_ONCE) {
+        let prefix = self.keys.members(ns);
+        let known: Vec<_> = self.memory().members.below(&prefix).map(|(_, s)| s.clone()).collect();
+        let dead: Vec<_> = known.into_iter().filter(long_dead).take(AT_ONCE).collect();
+        if dead.is_empty() {
+            return;
+        }
+        let Ok(elections) = self.load_elections(ns).await else { return };
+        for seen in dead {
+            let who = seen.record.member();
+            let id = |s: &Seen<ElectionRecord>| {
+                s.record.holder.as_ref().is_some_and(|h| h.member == who.id)
+            };
+            if elections.iter().any(id) {
+                continue;
+            }
+            let key = self.keys.member(ns, &who.id);
             if let Ok(Removed::Gone) = self.register.remove(&key, &seen.version).await {
-                self.memory().forget_member(&key);
+                self.memory().members.forget(&key);
+                let standing = self.keys.standing(ns, &who.id);
+                let _ = partly(true, self.remove_record::<StandingRecord>(&standing, &who).await);
             }
         }
     }
-}
-
-/// A candidate, as a view shows it.
-pub(super) fn candidate(standing: Standing) -> Candidate {
-    let Standing { member, priority, waiting, .. } = standing;
-    Candidate { member, priority, waiting }
-}
-
-/// The next place in the queue for an election.
-pub(super) fn next_order(members: &[(Seen<MemberRecord>, Duration)], name: &ElectionName) -> u64 {
-    let orders = members.iter().filter_map(|(m, _)| m.record.candidacy(name)).map(|c| c.order);
-    orders.max().unwrap_or(0).saturating_add(1)
 }
 
 /// A member, as a view shows it.

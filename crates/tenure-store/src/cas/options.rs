@@ -24,12 +24,19 @@ pub struct CasOptions {
     /// record is waited out for its ttl widened by this. Every member must
     /// state the same bound, or a greater one.
     pub drift_ppm: u32,
-    /// How often [`follow`](crate::Store::follow) looks, shortened at random by
-    /// up to a quarter.
+    /// How often [`follow`](crate::Store::follow) looks at what is vacant or
+    /// paused, and, for one who asked for no election by name, at everything;
+    /// shortened at random by up to a quarter.
     pub poll: Duration,
+    /// How often it looks at an election that is held and was asked for by name.
+    /// `None`: about once in its holder's ttl, which is when those who wait for
+    /// it look anyway, and so costs nothing. A shorter time makes a resignation
+    /// heard sooner, for one more request each.
+    pub poll_held: Option<Duration>,
     /// How old the list of members may be from which the rank of a candidate
-    /// that waits ([`ahead`](tenure_core::ElectionView::ahead)) is told. A
-    /// decision about a vacancy always takes a new one.
+    /// that waits ([`ahead`](tenure_core::ElectionView::ahead)) is told, and
+    /// what is known of its own record, where a bid is lost and nothing is
+    /// written. A decision about a vacancy always takes new ones.
     pub listing_age: Duration,
     /// The most requests to the register at once for one verb.
     pub concurrency: usize,
@@ -46,7 +53,8 @@ impl Default for CasOptions {
             prefix: "tenure".to_owned(),
             drift_ppm: 1_000,
             poll: Duration::from_secs(1),
-            listing_age: Duration::from_secs(10),
+            poll_held: None,
+            listing_age: Duration::from_secs(600),
             concurrency: 16,
             batch: 100,
             seed: RandomState::new().hash_one(0u8),

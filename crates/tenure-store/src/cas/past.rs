@@ -1,16 +1,16 @@
-//! What happens to an election's record: a win, a renewal, a vacancy; and the
-//! short history it keeps of them.
+//! What happens to an election's record: a win, a vacancy; and the short history
+//! it keeps of them.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tenure_core::{
-    ElectionName, EndCause, Entry, Happening, Incarnation, MemberId, MemberRef, Nonce, Profile,
-    ReleaseCause, Seq, Term, TermNumber, Timestamp,
+    ElectionName, EndCause, Entry, Happening, Incarnation, MemberId, MemberRef, Nonce, Priority,
+    Profile, ReleaseCause, Seq, Term, TermNumber, Timestamp,
 };
 
+use super::election::{ElectionRecord, HolderRecord, ReservedRecord, WonRecord};
 use super::format::{text, text_option};
-use super::record::{ElectionRecord, HolderRecord, ReservedRecord, WonRecord};
 
 /// How many terms a record remembers.
 pub(super) const HISTORY: usize = 16;
@@ -85,6 +85,7 @@ pub(super) struct Win<'a> {
     pub(super) member: &'a MemberRef,
     pub(super) nonce: Nonce,
     pub(super) ttl: Duration,
+    pub(super) priority: Priority,
     pub(super) profile: &'a Profile,
     pub(super) at: Timestamp,
 }
@@ -97,7 +98,6 @@ impl ElectionRecord {
         let (member, incarnation) = (win.member.id.clone(), win.member.incarnation);
         let elected_at_ms = win.at.unix_millis();
         self.number = win.number.get();
-        self.beat = self.beat.wrapping_add(1);
         self.won = Some(WonRecord { incarnation, nonce: win.nonce.get() });
         self.step_down = None;
         self.reserved = None;
@@ -111,18 +111,15 @@ impl ElectionRecord {
         });
         let surplus = self.history.len().saturating_sub(HISTORY);
         self.history.drain(..surplus);
-        let (ttl_ns, profile) = (win.ttl, win.profile.clone());
-        let other = serde_json::Map::new();
-        self.holder =
-            Some(HolderRecord { member, incarnation, ttl_ns, profile, elected_at_ms, other });
-    }
-
-    /// A renewal, which is nothing but a new sign of life.
-    pub(super) fn renew(&mut self, ttl: Duration) {
-        self.beat = self.beat.wrapping_add(1);
-        if let Some(holder) = &mut self.holder {
-            holder.ttl_ns = ttl;
-        }
+        self.holder = Some(HolderRecord {
+            member,
+            incarnation,
+            ttl_ns: win.ttl,
+            priority: win.priority.get(),
+            profile: win.profile.clone(),
+            elected_at_ms,
+            other: serde_json::Map::new(),
+        });
     }
 
     /// The end of the present term; the vacancy is kept for the heir. A
@@ -136,7 +133,6 @@ impl ElectionRecord {
         if self.holder.take().is_none() {
             return;
         }
-        self.beat = self.beat.wrapping_add(1);
         self.step_down = None;
         let number = self.number;
         if let Some(past) = self.history.iter_mut().rev().find(|past| past.number == number) {

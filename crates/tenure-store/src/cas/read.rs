@@ -1,14 +1,18 @@
 //! Looking, which never writes.
 
+use std::time::Duration;
+
 use tenure_core::{
     ElectionName, ElectionView, Entry, Holder, Incarnation, MemberRef, Namespace, Query,
     Reservation, Seq, Snapshot, Which,
 };
 
+use super::election::ElectionRecord;
 use super::handle::Handle;
-use super::members::{candidate, member_view};
-use super::record::{ElectionRecord, MemberRecord};
+use super::member::{MemberRecord, StandingRecord};
+use super::members::member_view;
 use super::seen::Seen;
+use super::standing::candidate;
 use crate::{Error, ErrorKind, Result};
 
 type Named = (ElectionName, Option<Seen<ElectionRecord>>);
@@ -18,16 +22,20 @@ impl Handle {
     /// several of them are of moments close together, because a register has no
     /// snapshot of many cells.
     pub(super) async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
+        let begun = self.step();
         if query.candidates || query.members || query.which == Which::All {
             self.refresh_members(ns, self.now()).await?;
         } else if query.asker.is_some() {
             self.refresh_members(ns, self.now() - self.options.listing_age).await?;
         }
-        let every = if query.members || !matches!(query.which, Which::Nothing | Which::Named(_)) {
-            self.load_elections(ns).await?
-        } else {
-            Vec::new()
-        };
+        let mut every = Vec::new();
+        if query.members || !matches!(query.which, Which::Nothing | Which::Named(_)) {
+            every = self.load_elections(ns).await?;
+            if let (Which::HeldBy(life), false) = (&query.which, query.members) {
+                every.retain(|s| s.record.holder.as_ref().is_some_and(|h| h.incarnation == *life));
+            }
+            self.look_at_holders_of(ns, every.iter(), begun).await?;
+        }
         let asked = self.asked_for(ns, &query.which, &every).await?;
         for (name, seen) in &asked {
             if let Some(kept) = seen.as_ref().and_then(|s| s.record.reserved.as_ref()) {
@@ -38,7 +46,7 @@ impl Handle {
         let view =
             |(name, seen): &Named| self.view(ns, name, seen.as_ref(), asker, query.candidates);
         let holders: Vec<Incarnation> =
-            every.iter().filter_map(|s| Some(self.holder(s)?.member.incarnation)).collect();
+            every.iter().filter_map(|s| Some(self.holder(ns, s)?.member.incarnation)).collect();
         let live = if query.members { self.live_members(ns) } else { Vec::new() };
         Ok(Snapshot {
             seq: Seq::START,
@@ -59,7 +67,7 @@ impl Handle {
             Which::Nothing => return Ok(Vec::new()),
             Which::HeldBy(life) => {
                 let held = |s: &&Seen<ElectionRecord>| {
-                    self.holder(s).is_some_and(|h| h.member.incarnation == *life)
+                    self.holder(ns, s).is_some_and(|h| h.member.incarnation == *life)
                 };
                 return Ok(every.iter().filter(held).map(named).collect());
             }
@@ -71,34 +79,26 @@ impl Handle {
             }
             Which::Named(names) => names,
         };
-        let keys: Vec<_> = names.iter().map(|name| self.keys.election(ns, name)).collect();
-        let loads = self.all(keys.iter().map(|key| self.load(key)).collect()).await;
-        let loaded = names.iter().zip(loads);
-        loaded.map(|(name, seen)| Ok((name.clone(), seen?))).collect()
+        self.name(ns, names);
+        let looks = self.look_at(ns, names).await?;
+        Ok(names.iter().cloned().zip(looks).collect())
     }
 
     /// Elections that somebody stands for and nobody ever won: they have no
     /// record of their own yet.
     fn only_stood_for(&self, ns: &Namespace, recorded: &[Named]) -> Vec<Named> {
         let live = self.live_members(ns);
-        let stood = live.iter().flat_map(|(m, _)| &m.record.candidacies);
-        let mut names: Vec<_> = stood.map(|c| c.election.clone()).collect();
+        let stands = live.iter().filter_map(|(m, _)| {
+            let key = self.keys.standing(ns, &m.record.member);
+            let known = self.known::<StandingRecord>(&key)?;
+            (known.record.incarnation == m.record.incarnation).then_some(known)
+        });
+        let names = stands.flat_map(|s| s.record.elections.keys().cloned().collect::<Vec<_>>());
+        let mut names: Vec<_> = names.collect();
         names.sort();
         names.dedup();
         names.retain(|name| !recorded.iter().any(|(known, _)| known == name));
         names.into_iter().map(|name| (name, None)).collect()
-    }
-
-    /// Every election of the namespace that has a record. One that cannot be
-    /// read is left out, so that it is in nobody else's way; asked for by name,
-    /// it is an error.
-    pub(super) async fn load_elections(&self, ns: &Namespace) -> Result<Vec<Seen<ElectionRecord>>> {
-        let mut listed = self.register.list(&self.keys.elections(ns)).await?;
-        listed.retain(|listed| self.keys.election_of(ns, &listed.key).is_some());
-        listed.sort_by(|a, b| a.key.cmp(&b.key));
-        let loads = self.all(listed.iter().map(|listed| self.load_listed(listed)).collect()).await;
-        let readable = loads.into_iter().filter(|loaded| !is_foreign(loaded));
-        readable.filter_map(Result::transpose).collect()
     }
 
     /// One election as it stands; as vacant with number 0 if nobody ever won it.
@@ -113,7 +113,10 @@ impl Handle {
         let mut view = ElectionView::vacant(name.clone());
         if let Some(seen) = seen {
             view.number = seen.record.number();
-            view.holder = self.holder(seen);
+            view.holder = self.holder(ns, seen);
+            if let (Some(_), Some(holder)) = (asker, &mut view.holder) {
+                holder.remaining = self.look_again_in(ns, &holder.member, holder.remaining);
+            }
             view.paused = seen.record.pause();
             view.step_down = seen.record.step_down().filter(|_| view.holder.is_some());
             view.reserved = self.reservation(ns, seen);
@@ -121,22 +124,33 @@ impl Handle {
         let holder = view.holder.as_ref().map(|h| &h.member.id);
         view.ahead = asker.map_or(0, |asker| self.ahead(ns, name, holder, asker));
         if list_candidates {
-            view.candidates = self.standing(ns, name).into_iter().map(candidate).collect();
+            view.candidates = self.standing(ns, name, seen).into_iter().map(candidate).collect();
         }
         view
     }
 
     /// The holder, unless its ttl has run out: observers see vacancy (rule N3).
-    pub(super) fn holder(&self, seen: &Seen<ElectionRecord>) -> Option<Holder> {
+    pub(super) fn holder(&self, ns: &Namespace, seen: &Seen<ElectionRecord>) -> Option<Holder> {
         let held = seen.record.holder.as_ref()?;
-        let remaining = self.holder_left(seen);
+        let remaining = self.hold(ns, &seen.record).left();
+        let key = self.keys.member(ns, &held.member);
+        let stated = self.known::<MemberRecord>(&key);
+        let stated = stated.filter(|m| m.record.incarnation == held.incarnation);
         (!remaining.is_zero()).then(|| Holder {
             member: held.member(),
             profile: held.profile.clone(),
             elected_at: held.elected_at(),
-            ttl: held.ttl_ns,
+            ttl: stated.map_or(held.ttl_ns, |m| m.record.ttl_ns),
             remaining,
         })
+    }
+
+    /// What one who waits is told: not when the ttl is over, if it had better look
+    /// again sooner.
+    fn look_again_in(&self, ns: &Namespace, holder: &MemberRef, left: Duration) -> Duration {
+        let known = self.known::<MemberRecord>(&self.keys.member(ns, &holder.id));
+        let shown = known.filter(|member| member.record.shows(holder.incarnation));
+        shown.map_or(left, |member| self.look_in(&member).min(left))
     }
 
     /// For whom the vacancy is kept, as far as is known without looking: not
@@ -148,10 +162,7 @@ impl Handle {
     ) -> Option<Reservation> {
         let kept = seen.record.reserved.as_ref()?;
         let remaining = kept.grace_ns.saturating_sub(self.now().since(seen.since));
-        let heir = self.known::<MemberRecord>(&self.keys.member(ns, &kept.member))?;
-        let stands = !heir.record.condemned
-            && heir.record.candidacy(&seen.record.election).is_some()
-            && !self.member_left(&heir).is_zero();
+        let stands = self.known_to_stand(ns, &seen.record.election, &kept.member);
         (stands && !remaining.is_zero())
             .then(|| Reservation { member: kept.member.clone(), remaining })
     }
@@ -164,10 +175,6 @@ impl Handle {
         let what = format!("{count} {what} were sent in one request: the limit is {limit}");
         Err(Error::new(ErrorKind::Invalid, what).remedy("split the request"))
     }
-}
-
-fn is_foreign<T>(loaded: &Result<T>) -> bool {
-    loaded.as_ref().is_err_and(|error| error.kind() == ErrorKind::Foreign)
 }
 
 /// The newest entries of each election's short history, oldest first, one

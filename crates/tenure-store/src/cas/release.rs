@@ -6,9 +6,9 @@ use tenure_core::{
     ElectionName, MemberId, MemberRef, Namespace, Release, ReleaseCause, ReleaseItem, TermNumber,
 };
 
+use super::election::ElectionRecord;
 use super::handle::{ATTEMPTS, Handle, partly, too_busy};
-use super::members::Need;
-use super::record::{ElectionRecord, MemberRecord};
+use super::member::StandingRecord;
 use crate::Result;
 
 /// Which term to end, and how.
@@ -26,7 +26,8 @@ impl Handle {
     ///
     /// The candidacies end first and the terms after: a release that is
     /// interrupted leaves terms that can be released again, and none of them
-    /// makes the caller its own successor.
+    /// makes the caller its own successor. Last the member's record says that
+    /// something changed, once for all of them.
     pub(super) async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
         self.check_batch("releases", release.items.len())?;
         let looks = release.items.iter().map(|item| self.is_due(ns, &release.member, item));
@@ -36,21 +37,20 @@ impl Handle {
                 due.push(item);
             }
         }
-        let mut wrote = false;
-        let withdraw = |record: &mut MemberRecord| {
-            let before = record.candidacies.len();
-            record.candidacies.retain(|c| !due.iter().any(|item| item.election == c.election));
-            let changed = record.candidacies.len() != before;
-            wrote |= changed;
-            changed
+        let withdraw = |record: &mut StandingRecord| {
+            let before = record.elections.len();
+            record.elections.retain(|name, _| !due.iter().any(|item| item.election == *name));
+            record.elections.len() != before
         };
-        self.edit_member(ns, &release.member, Need::Record, false, withdraw).await?;
-        if due.iter().any(|item| item.number.is_some()) {
+        let withdrew = self.edit_standing(ns, &release.member, withdraw).await?;
+        let terms: Vec<_> = due.iter().filter(|item| item.number.is_some()).collect();
+        let kept = |item: &&&&ReleaseItem| item.successor.is_some();
+        if !release.heir_grace.is_zero() || terms.iter().find(kept).is_some() {
             // Without the list the vacancy is simply open to all: better than
             // to hold on to a term nobody works under.
             let _ = self.refresh_members(ns, self.now()).await;
         }
-        let endings = due.iter().filter(|item| item.number.is_some()).map(|item| {
+        let endings = terms.iter().map(|item| {
             let ending = Ending {
                 member: &release.member,
                 number: item.number,
@@ -60,10 +60,13 @@ impl Handle {
             };
             self.end_term(ns, &item.election, ending)
         });
-        for ended in self.all(endings.collect()).await {
-            wrote |= partly(wrote, ended)?;
+        let ended = self.all(endings.collect()).await;
+        let gave_back = ended.iter().any(|ended| matches!(ended, Ok(true) | Err(_)));
+        if gave_back {
+            self.tell_of_change(ns, &release.member).await;
         }
-        Ok(())
+        let ended: Result<Vec<bool>> = ended.into_iter().collect();
+        partly(withdrew || gave_back, ended).map(drop)
     }
 
     /// Whether an item is not too late: it names no term, or exactly the one
@@ -102,28 +105,21 @@ impl Handle {
                     && ending.number.is_none_or(|number| s.record.number() == number)
             });
             let Some(held) = held else {
-                self.memory().gave_up(&key, ending.member.incarnation);
                 return Ok(false);
             };
             let heir = self.heir(ns, &held.record, ending.successor, ending.grace);
             let mut record = (*held.record).clone();
             record.vacate(ending.cause, heir.clone(), self.clock.wall());
-            if self.swap(&key, Some(&held), record, None).await?.is_some() {
-                self.memory().gave_up(&key, ending.member.incarnation);
+            let swapped = self.swap(&key, Some(&held), record, self.now(), None).await?;
+            self.memory().may_have_changed(&key);
+            if swapped.is_some() {
                 if let Some((heir, _)) = heir {
-                    self.nudge(ns, &heir).await;
+                    // Only a courtesy: it will find out by itself.
+                    let _ = self.nudge(ns, &heir).await;
                 }
                 return Ok(true);
             }
         }
         Err(too_busy(&key))
-    }
-
-    /// The elections this life holds, as far as this handle knows without
-    /// looking.
-    pub(super) fn known_held(&self, ns: &Namespace, member: &MemberRef) -> Vec<ElectionName> {
-        let known = self.memory().elections.below(&self.keys.elections(ns));
-        let held = known.into_iter().filter(|(_, seen)| seen.record.is_held_by(member));
-        held.map(|(_, seen)| seen.record.election.clone()).collect()
     }
 }

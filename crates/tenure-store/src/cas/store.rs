@@ -45,6 +45,13 @@ impl CasStore {
         options.check()?;
         Ok(Self { handle: Arc::new(Handle::new(register, clock, options)) })
     }
+
+    /// Breaks a rule on purpose.
+    #[cfg(feature = "mutations")]
+    #[doc(hidden)]
+    pub fn mutate(&self, rule: super::CasRule) {
+        self.handle.mutate(rule);
+    }
 }
 
 #[async_trait]
@@ -85,7 +92,6 @@ impl Store for CasStore {
         let options = &self.handle.options;
         Capabilities {
             judge: Judge::Observer,
-            shared_heartbeat: false,
             watch: Watch::Polled(options.poll),
             journal: false,
             transactional_fence: false,

@@ -11,8 +11,10 @@ use tenure_core::{
 };
 use tokio::time::Sleep;
 
+use super::election::ElectionRecord;
 use super::handle::Handle;
-use super::record::ElectionRecord;
+use super::judging::Hold;
+use super::member::MemberRecord;
 use super::seen::Seen;
 use crate::{Followed, Following, Result};
 
@@ -27,8 +29,12 @@ struct Digest {
     heir: Option<MemberId>,
 }
 
-/// Polls every election of a namespace at a jittered pace. A record that has
-/// not changed moves no content.
+/// Looks at elections at a jittered pace, and says what is new.
+///
+/// One whose handle was asked for elections by name follows those: what is held
+/// is looked at when its holder's ttl is over, and that only if nobody who waits
+/// for it has looked by then; what is vacant or paused, at every turn. One whose
+/// handle was asked for none follows all of the namespace, by listing it.
 ///
 /// This is the one verb that needs a timer, and so a tokio runtime.
 #[derive(Debug)]
@@ -63,17 +69,37 @@ impl Poller {
         let record = &seen.record;
         Digest {
             number: record.number(),
-            holder: self.handle.holder(seen).map(|h| h.member.incarnation),
+            holder: self.holder(record),
             paused: record.pause(),
             step_down: record.step_down(),
             heir: record.reserved.as_ref().map(|r| r.member.clone()),
         }
     }
 
-    /// One look at everything; notes what is news. The first one only notes,
-    /// since [`Hint::Anything`] was given before it.
+    /// Who holds it and is not known to be gone: silence is news only when it
+    /// was looked for.
+    fn holder(&self, record: &ElectionRecord) -> Option<Incarnation> {
+        let holder = record.holder.as_ref()?.incarnation;
+        let gone = match self.handle.hold(&self.ns, record) {
+            Hold::Vacant | Hold::Over(_) => true,
+            Hold::Silent(member) => self.handle.is_dead(&member),
+            Hold::Live(_) | Hold::Unproven { .. } => false,
+        };
+        (!gone).then_some(holder)
+    }
+
+    /// One look; notes what is news. The first one only notes, since
+    /// [`Hint::Anything`] was given before it.
     async fn look(&mut self) -> Result<()> {
-        let elections = self.handle.load_elections(&self.ns).await?;
+        let elections = match self.named() {
+            Some(named) => self.look_at_due(named).await?,
+            None => {
+                let begun = self.handle.step();
+                let every = self.handle.load_elections(&self.ns).await?;
+                self.handle.look_at_holders_of(&self.ns, every.iter(), begun).await?;
+                every
+            }
+        };
         let named = elections.iter().map(|s| (s.record.election.clone(), self.digest(s)));
         let digests: HashMap<_, _> = named.collect();
         if std::mem::take(&mut self.failed) {
@@ -87,6 +113,58 @@ impl Poller {
         }
         self.digests = Some(digests);
         Ok(())
+    }
+
+    /// The elections that this handle was asked for by name, if any.
+    fn named(&self) -> Option<Vec<ElectionName>> {
+        let prefix = self.handle.keys.elections(&self.ns);
+        let memory = self.handle.memory();
+        let named = memory.named.range(prefix.clone()..).take_while(|k| k.starts_with(&prefix));
+        let named: Vec<_> =
+            named.filter_map(|key| self.handle.keys.election_of(&self.ns, key)).collect();
+        (!named.is_empty()).then_some(named)
+    }
+
+    /// Looks at those that it is time to look at, and gives all that are known.
+    async fn look_at_due(&self, named: Vec<ElectionName>) -> Result<Vec<Seen<ElectionRecord>>> {
+        let due: Vec<_> = named.iter().filter(|name| self.is_due(name)).cloned().collect();
+        for batch in due.chunks(self.handle.options.batch) {
+            self.handle.look_at(&self.ns, batch).await?;
+        }
+        let known = |name| self.handle.known(&self.handle.keys.election(&self.ns, name));
+        Ok(named.iter().filter_map(known).collect())
+    }
+
+    /// Whoever waits for a term looks by itself when the ttl is over, and is
+    /// given a tenth of it to do so. What this process holds itself, it hears of
+    /// with its heartbeats.
+    fn is_due(&self, name: &ElectionName) -> bool {
+        let key = self.handle.keys.election(&self.ns, name);
+        let Some(seen) = self.handle.known::<ElectionRecord>(&key) else { return true };
+        let Some(holder) = &seen.record.holder else { return true };
+        if seen.record.paused.is_some() {
+            return true;
+        }
+        let key = self.handle.keys.member(&self.ns, &holder.member);
+        if self.handle.memory().written(&key, holder.incarnation).is_some() {
+            return false;
+        }
+        let pace = self.handle.options.poll_held;
+        let looked = self.handle.known::<MemberRecord>(&key).map(|member| member.looked);
+        if let (Some(pace), Some(looked)) = (pace, looked)
+            && self.handle.now().since(looked) >= pace
+        {
+            return true;
+        }
+        match self.handle.hold(&self.ns, &seen.record) {
+            Hold::Silent(member) => {
+                let ttl = member.record.ttl_ns;
+                let silent = self.handle.now().since(member.since);
+                silent >= self.handle.patience(ttl) + ttl / 10
+            }
+            Hold::Live(_) | Hold::Unproven { .. } => false,
+            Hold::Vacant | Hold::Over(_) => true,
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Bytes that anybody may have written: whatever they are, reading them is an
 //! answer, never a panic, and what is read can be written again.
 
+use super::super::election::ElectionRecord;
+use super::super::member::MemberRecord;
 use super::*;
 
 /// A small generator; a failing case is named by its seed.
@@ -14,8 +16,8 @@ impl Dice {
 }
 
 /// A record with every field filled.
-const FULL: &str = r#"{"tenure":1,"election":"nightly","revision":7,"number":3,"beat":9,
-"holder":{"member":"web-1","incarnation":"0000000000000000000000000000002a","ttl_ns":10000000000,
+const FULL: &str = r#"{"tenure":1,"election":"nightly","revision":7,"number":3,
+"holder":{"member":"web-1","incarnation":"0000000000000000000000000000002a","ttl_ns":10000000000,"priority":7,
 "profile":{"endpoints":["a:1"],"metadata":"00ff"},"elected_at_ms":5,"later":1},
 "won":{"incarnation":"0000000000000000000000000000002a","nonce":4},
 "step_down":{"reason":"r","by":"b","to":"web-2"},"paused":{"reason":"r","by":"b"},

@@ -25,12 +25,12 @@ fn a_holder_first_seen_just_now_has_its_whole_ttl_left() {
     b.clock.advance(TTL * 50);
     // It did not look all the while, so it knows nothing.
     let b = Process::joined(&wire, "b2", 3);
-    assert_eq!(b.lose("e", 1).holder.unwrap().remaining, WIDE);
+    assert_eq!(b.waits_for("e"), WIDE);
     b.clock.advance(TTL / 2);
-    b.beat(&[]);
+    b.beat();
     b.clock.advance(WIDE - TTL / 2 - NS);
-    b.beat(&[]);
-    assert_eq!(b.lose("e", 1).holder.unwrap().remaining, NS);
+    b.beat();
+    assert_eq!(b.waits_for("e"), NS);
     b.clock.advance(NS);
     assert_eq!(b.win("e", 1), 2);
 }
@@ -44,9 +44,8 @@ fn a_holder_that_renews_is_never_replaced() {
     for _ in 0..1_000 {
         a.clock.advance(TTL / 4);
         b.clock.advance(TTL / 4);
-        let renewed = a.beat_term("e", 1);
-        assert_eq!(renewed, TermOutcome::Renewed { step_down: None });
-        b.beat(&[]);
+        assert!(a.keeps("e", 1));
+        b.beat();
         assert!(b.lose("e", 1).is_held_by(a.me.incarnation));
     }
 }
@@ -62,7 +61,7 @@ fn requests_of_operators_do_not_keep_a_dead_holder_alive() {
     for (reason, asks) in [("1", &b), ("2", &operator), ("3", &b)] {
         b.clock.advance(WIDE / 4);
         assert!(matches!(asks.amend(step_down("e", reason)), Amended::Done { .. }));
-        b.beat(&[]);
+        b.beat();
         b.lose("e", 1);
     }
     b.clock.advance(WIDE / 4);
@@ -77,8 +76,8 @@ fn first_sight_counts_from_after_the_answer_arrived() {
     let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
     a.win("e", 1);
     let clock = b.clock.clone();
-    wire.load_meets("elections", Fault::Then(Box::new(move || clock.advance(TTL / 2))));
-    assert_eq!(b.lose("e", 1).holder.unwrap().remaining, WIDE);
+    wire.load_meets("members/a", Fault::Then(Box::new(move || clock.advance(TTL / 2))));
+    assert_eq!(b.waits_for("e"), WIDE);
 }
 
 /// M3, H24, B20: the holder's ttl, not the challenger's.
@@ -87,10 +86,9 @@ fn the_ttl_the_holder_wrote_is_waited_out() {
     let wire = Wire::default();
     let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
     a.win("e", 1);
-    let held = vec![TermRef { election: named("e"), number: TermNumber::new(1) }];
-    let long = Heartbeat { member: a.me.clone(), ttl: TTL * 3, held };
+    let long = Heartbeat { member: a.me.clone(), ttl: TTL * 3, held: vec![] };
     ready(a.store.heartbeat(&ns(), &long)).unwrap();
-    assert_eq!(b.lose("e", 1).holder.unwrap().remaining, WIDE * 3);
+    assert_eq!(b.waits_for("e"), WIDE * 3);
 }
 
 /// M1, H7, C6: nobody replaced it, and yet it is over; anew, a higher number.
@@ -101,7 +99,7 @@ fn a_member_whose_ttl_ran_out_does_not_renew_and_comes_back_under_a_higher_numbe
     a.win("e", 1);
     a.clock.advance(TTL);
     let writes = wire.inner.writes();
-    assert_eq!(a.beat(&[("e", 1)]), Beat::Ended { superseded: false });
+    assert_eq!(a.beat(), Beat::Ended { superseded: false });
     assert_eq!(a.try_bid("e", 1, 100).unwrap(), Claims::Ended { superseded: false });
     let taken = |by| matches!(by, Joined::Taken { by, .. } if by == a.me.incarnation);
     assert!(taken(a.join(true)), "a life that is over comes back");
@@ -112,25 +110,6 @@ fn a_member_whose_ttl_ran_out_does_not_renew_and_comes_back_under_a_higher_numbe
     assert_eq!(anew.win("e", 1), 2);
 }
 
-/// M1 for one term: the member beats on, but this term was not renewed.
-#[test]
-fn a_term_whose_ttl_ran_out_is_lost_although_its_member_lives() {
-    let wire = Wire::default();
-    let a = Process::joined(&wire, "a", 1);
-    a.win("e", 1);
-    a.clock.advance(TTL / 2);
-    a.beat(&[]);
-    a.clock.advance(TTL / 2 - NS);
-    assert_eq!(a.beat_term("e", 1), TermOutcome::Renewed { step_down: None });
-    a.clock.advance(TTL / 2);
-    a.beat(&[]);
-    a.clock.advance(TTL / 2);
-    let writes = wire.inner.writes();
-    assert_eq!(a.beat_term("e", 1), TermOutcome::Lost);
-    assert_eq!(wire.inner.writes(), writes + 1, "only the member's own record");
-    assert_eq!(a.win("e", 2), 2);
-}
-
 /// C7, seen from the store: a renewal counts from its start.
 #[test]
 fn a_slow_renewal_is_counted_from_its_start() {
@@ -139,9 +118,9 @@ fn a_slow_renewal_is_counted_from_its_start() {
     a.win("e", 1);
     let clock = a.clock.clone();
     wire.swap_meets("members", Fault::Then(Box::new(move || clock.advance(TTL * 6 / 10))));
-    assert!(matches!(a.beat(&[]), Beat::Alive { .. }));
+    assert!(matches!(a.beat(), Beat::Alive { .. }));
     a.clock.advance(TTL * 4 / 10);
-    assert_eq!(a.beat(&[("e", 1)]), Beat::Ended { superseded: false });
+    assert_eq!(a.beat(), Beat::Ended { superseded: false });
 }
 
 /// T1 for those who share a handle: a write is not fresher only because its
@@ -153,22 +132,12 @@ fn a_handle_counts_the_writes_of_its_own_members_from_their_start() {
     let b = Process { me: member("b", 2), ..a.clone() };
     b.join(true);
     let clock = a.clock.clone();
-    wire.swap_meets("elections", Fault::Then(Box::new(move || clock.advance(TTL / 2))));
+    wire.swap_meets("members/a", Fault::Then(Box::new(move || clock.advance(TTL / 2))));
     a.win("e", 1);
-    assert_eq!(b.lose("e", 1).holder.unwrap().remaining, WIDE - TTL / 2);
-    b.beat(&[]);
+    assert_eq!(b.waits_for("e"), WIDE - TTL / 2);
+    b.beat();
     a.clock.advance(WIDE - TTL / 2);
     assert_eq!(b.win("e", 2), 2);
-}
-
-/// E1, B2: by life and number, not by name.
-#[test]
-fn a_heartbeat_for_an_older_term_of_the_same_life_is_lost() {
-    let wire = Wire::default();
-    let a = Process::joined(&wire, "a", 1);
-    assert_eq!((a.win("e", 1), a.win("e", 2)), (1, 2));
-    assert_eq!(a.beat_term("e", 1), TermOutcome::Lost);
-    assert_eq!(a.beat_term("e", 2), TermOutcome::Renewed { step_down: None });
 }
 
 /// H5: even if somebody removes what must never be removed.
@@ -185,6 +154,6 @@ fn numbers_do_not_go_back_when_the_record_is_removed() {
         panic!("no record");
     };
     ready(wire.remove(key, &version)).unwrap();
-    assert_eq!(a.beat_term("e", 2), TermOutcome::Lost);
+    assert!(!a.keeps("e", 2));
     assert_eq!(b.win("e", 1), 3, "it saw the second, though it never won");
 }

@@ -22,8 +22,8 @@ use super::*;
 use crate::{Error, ErrorKind, ManualClock, Result, Store};
 
 const TTL: Duration = Duration::from_secs(10);
-/// What others wait: [`TTL`] and a thousandth.
-const WIDE: Duration = Duration::from_millis(10_010);
+/// What others wait: [`TTL`], a thousandth for drift, and a fortieth.
+const WIDE: Duration = Duration::from_millis(10_260);
 const NS: Duration = Duration::from_nanos(1);
 
 fn ready<T>(future: impl Future<Output = T>) -> T {
@@ -224,22 +224,25 @@ impl Process {
         }
     }
 
-    fn beat(&self, held: &[(&str, u64)]) -> Beat {
-        let term = |&(name, number): &(&str, u64)| TermRef {
-            election: named(name),
-            number: TermNumber::new(number),
-        };
-        let held = held.iter().map(term).collect();
-        let beat = Heartbeat { member: self.me.clone(), ttl: TTL, held };
-        ready(self.store.heartbeat(&ns(), &beat)).unwrap()
+    fn try_beat(&self) -> Result<Beat> {
+        let beat = Heartbeat { member: self.me.clone(), ttl: TTL, held: vec![] };
+        ready(self.store.heartbeat(&ns(), &beat))
     }
 
-    /// What became of one term at a heartbeat.
-    fn beat_term(&self, election: &str, number: u64) -> TermOutcome {
-        match self.beat(&[(election, number)]) {
-            Beat::Alive { mut terms, .. } => terms.pop().unwrap().outcome,
-            Beat::Ended { superseded } => panic!("ended, superseded: {superseded}"),
-        }
+    fn beat(&self) -> Beat {
+        self.try_beat().unwrap()
+    }
+
+    /// Whether it lives, and holds this term.
+    fn keeps(&self, election: &str, number: u64) -> bool {
+        let alive = matches!(self.beat(), Beat::Alive { .. });
+        let view = self.view(election);
+        alive && view.number.get() == number && view.is_held_by(self.me.incarnation)
+    }
+
+    /// What this observer still has to wait for the holder.
+    fn waits_for(&self, election: &str) -> Duration {
+        self.view(election).holder.expect("somebody holds it").remaining
     }
 
     fn release(&self, election: &str, number: Option<u64>) {

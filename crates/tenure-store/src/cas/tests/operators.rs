@@ -14,18 +14,19 @@ fn a_step_down_request_reaches_its_term_and_no_other() {
     let (_wire, a, b) = pair();
     assert_eq!(b.amend(step_down("e", "drain")), Amended::Vacant);
     a.win("e", 1);
-    let Beat::Alive { attention, .. } = a.beat(&[]) else { panic!("ended") };
+    let Beat::Alive { attention, .. } = a.beat() else { panic!("ended") };
     let done = b.amend(step_down("e", "drain"));
     let member = Some(a.me.clone());
     let number = Some(TermNumber::new(1));
     assert_eq!(done, Amended::Done { number, member, remaining: WIDE });
     assert_eq!(b.amend(step_down("e", "drain")), Amended::Unchanged);
-    let Beat::Alive { attention: raised, .. } = a.beat(&[]) else { panic!("ended") };
+    let Beat::Alive { attention: raised, .. } = a.beat() else { panic!("ended") };
     assert!(raised > attention);
-    assert!(matches!(a.beat_term("e", 1), TermOutcome::Renewed { step_down: Some(_) }));
+    assert_eq!(a.view("e").step_down.unwrap().reason.as_str(), "drain");
     a.release("e", Some(1));
     assert_eq!(a.win("e", 2), 2);
-    assert_eq!(a.beat_term("e", 2), TermOutcome::Renewed { step_down: None });
+    assert!(a.keeps("e", 2));
+    assert_eq!(a.view("e").step_down, None, "it was meant for the first");
     let late = Amend::StepDown {
         election: named("e"),
         number,
@@ -64,7 +65,7 @@ fn a_pause_keeps_the_incumbent_and_lets_nobody_in_until_it_is_lifted() {
     a.win("e", 1);
     assert!(matches!(b.amend(pause("e")), Amended::Done { .. }));
     assert_eq!(b.amend(pause("e")), Amended::Unchanged);
-    assert_eq!(a.beat_term("e", 1), TermOutcome::Renewed { step_down: None });
+    assert!(a.keeps("e", 1));
     a.release("e", Some(1));
     assert_eq!(b.lose("e", 1).paused.unwrap().reason.as_str(), "deploy");
     assert!(matches!(b.amend(resume("e")), Amended::Done { .. }));
@@ -90,14 +91,14 @@ fn an_eviction_is_felt_at_once_and_frees_after_the_ttl() {
     assert!(b.lose("e", 1).is_held_by(a.me.incarnation));
     assert!(matches!(b.amend(evict("a", false)), Amended::Done { .. }));
     assert_eq!(b.amend(evict("a", false)), Amended::Unchanged);
-    assert_eq!(a.beat(&[("e", 1)]), Beat::Ended { superseded: false });
+    assert_eq!(a.beat(), Beat::Ended { superseded: false });
     assert_eq!(a.try_bid("f", 1, 100).unwrap(), Claims::Ended { superseded: false });
     assert!(matches!(a.join(true), Joined::Taken { by, .. } if by == a.me.incarnation));
     assert!(b.view("e").is_held_by(a.me.incarnation), "it may believe so until then");
     b.clock.advance(WIDE / 2);
-    b.beat(&[]);
+    b.beat();
     b.clock.advance(WIDE / 2);
-    b.beat(&[]);
+    b.beat();
     assert_eq!(b.win("e", 1), 2);
     let query = Query { history: 10, ..Query::elections([named("e")]) };
     let history = ready(b.store.read(&ns(), &query)).unwrap().history;
@@ -119,7 +120,7 @@ fn an_eviction_now_frees_now() {
     assert!(matches!(b.amend(evict("a", true)), Amended::Done { .. }));
     assert_eq!((b.win("e", 1), b.win("f", 1)), (2, 2));
     assert_eq!(b.members().len(), 1);
-    assert_eq!(a.beat(&[("e", 1)]), Beat::Ended { superseded: false });
+    assert_eq!(a.beat(), Beat::Ended { superseded: false });
 }
 
 /// C21: looking never writes, and elections that are only stood for are shown.

@@ -14,9 +14,11 @@ fn expired() -> (Wire, Process, Process) {
     a.win("e", 1);
     b.lose("e", 1);
     b.clock.advance(TTL / 2);
-    b.beat(&[]);
+    b.beat();
     b.clock.advance(WIDE - TTL / 2);
-    b.beat(&[]);
+    b.beat();
+    // It may still beat, by its own clock.
+    a.clock.advance(TTL - NS);
     (wire, a, b)
 }
 
@@ -36,8 +38,8 @@ fn of_two_challengers_one_wins_and_the_other_waits_a_whole_ttl() {
     c.bid_with("e", 1, 200);
     for part in [TTL / 2, WIDE - TTL / 2] {
         c.clock.advance(part);
-        b.beat(&[]);
-        c.beat(&[]);
+        b.beat();
+        c.beat();
     }
     let faster = c.clone();
     let win = move || assert!(matches!(faster.bid_with("e", 2, 200), Claimed::Won(_)));
@@ -51,25 +53,61 @@ fn of_two_challengers_one_wins_and_the_other_waits_a_whole_ttl() {
 #[test]
 fn a_heartbeat_that_arrives_after_the_takeover_changes_nothing() {
     let (wire, a, b) = expired();
-    wire.swap_meets("elections", Fault::HoldBack);
-    assert_eq!(a.beat_term("e", 1), TermOutcome::Unknown);
+    wire.swap_meets("members/a", Fault::HoldBack);
+    assert!(a.try_beat().unwrap_err().may_have_applied());
     assert_eq!(b.win("e", 1), 2);
     assert_eq!(wire.deliver(), [Swapped::Conflict]);
     assert!(b.view("e").is_held_by(b.me.incarnation));
-    assert_eq!(a.beat_term("e", 1), TermOutcome::Lost);
+    assert_eq!(a.beat(), Beat::Ended { superseded: false });
 }
 
-/// M2, the other way round.
+/// M2, the other way round: the silent member is ended on the version seen, and
+/// there is another now.
 #[test]
 fn a_heartbeat_that_arrives_before_the_takeover_prevents_it() {
     let (wire, a, b) = expired();
     let holder = a.clone();
-    let beats = move || {
-        assert_eq!(holder.beat_term("e", 1), TermOutcome::Renewed { step_down: None });
+    wire.swap_meets("members/a", Fault::First(Box::new(move || assert!(holder.keeps("e", 1)))));
+    b.lose("e", 1);
+    assert!(b.waits_for("e") > TTL);
+    assert!(a.keeps("e", 1));
+}
+
+/// M2: whoever ends a member frees everything it held, in one write.
+#[test]
+fn all_terms_of_an_ended_member_are_free_at_once() {
+    let (wire, a, b) = pair();
+    a.win("e", 1);
+    a.win("f", 1);
+    b.lose("e", 1);
+    b.clock.advance(WIDE / 2);
+    b.beat();
+    b.clock.advance(WIDE / 2);
+    b.beat();
+    assert_eq!(b.win("e", 1), 2);
+    let c = Process::joined(&wire, "c", 3);
+    assert_eq!(c.win("f", 1), 2, "it has seen nothing, and needs to see nothing");
+}
+
+/// M2 for claims: the counterexample of the module's head. Without the heartbeat
+/// after the claim, A would be told that it won.
+#[test]
+fn a_win_of_one_who_is_ended_meanwhile_is_no_win() {
+    let (wire, a, b) = pair();
+    let challenger = b.clone();
+    let end = move || {
+        assert!(matches!(challenger.amend(evict("a", true)), Amended::Done { .. }));
     };
-    wire.swap_meets("elections", Fault::First(Box::new(beats)));
-    assert_eq!(b.lose("e", 1).holder.unwrap().remaining, WIDE);
-    assert_eq!(a.beat_term("e", 1), TermOutcome::Renewed { step_down: None });
+    wire.swap_meets("elections/e", Fault::First(Box::new(end)));
+    assert!(matches!(a.try_bid("e", 1, 100).unwrap(), Claims::Ended { .. }));
+    // The member's record was tidied away before the late swap landed, so that
+    // nothing proves its life to be over: its ttl is waited out.
+    b.lose("e", 1);
+    b.clock.advance(WIDE / 2);
+    b.beat();
+    b.clock.advance(WIDE / 2);
+    b.beat();
+    assert_eq!(b.win("e", 2), 2);
 }
 
 /// E2, H21: the win was applied and its answer lost. The retry gets the same
@@ -83,22 +121,32 @@ fn a_repeated_claim_gets_its_term_back_and_a_new_sign_of_life() {
     a.clock.advance(TTL / 2);
     b.clock.advance(TTL / 2);
     assert_eq!(a.win("e", 5), 1);
-    assert_eq!(b.lose("e", 1).holder.unwrap().remaining, WIDE);
+    assert_eq!(b.waits_for("e"), WIDE);
     assert_eq!(a.win("e", 6), 2, "a new attempt is a new term (H6)");
     assert!(a.lose("e", 5).is_held_by(a.me.incarnation), "a late copy (E1)");
 }
 
-/// M1 with E2: a win whose answer was lost counts from its own start.
+/// M1 with E2: a win that its member's life did not outlast is not revived.
 #[test]
-fn a_repeated_claim_does_not_revive_a_term_that_ran_out_meanwhile() {
+fn a_repeated_claim_does_not_revive_a_member_whose_ttl_ran_out_meanwhile() {
     let (wire, a, _b) = pair();
     wire.swap_meets("elections", Fault::LoseAnswer);
     a.try_bid("e", 5, 100).unwrap_err();
-    a.clock.advance(TTL - NS);
-    a.beat(&[]);
-    a.clock.advance(NS);
-    a.lose("e", 5);
-    assert_eq!(a.win("e", 6), 2);
+    a.clock.advance(TTL);
+    assert_eq!(a.try_bid("e", 5, 100).unwrap(), Claims::Ended { superseded: false });
+}
+
+/// E2: the win is written and the heartbeat after it is not: the bid is repeated.
+#[test]
+fn a_claim_whose_heartbeat_failed_is_no_win_until_it_is_repeated() {
+    for fault in [Fault::Fail, Fault::LoseAnswer] {
+        let (wire, a, b) = pair();
+        wire.swap_meets("members/a", fault);
+        assert!(a.try_bid("e", 5, 100).unwrap_err().may_have_applied());
+        assert!(b.lose("e", 1).is_held_by(a.me.incarnation));
+        assert_eq!(a.win("e", 5), 1);
+        assert_eq!(b.waits_for("e"), WIDE);
+    }
 }
 
 /// E2: the record itself is what conflicts with a retried write.
@@ -149,22 +197,35 @@ fn a_release_that_races_a_step_down_request_releases_and_answers_it() {
     assert_eq!(b.amend(step_down("e", "again")), Amended::Vacant);
 }
 
-/// E5: nothing an operator wrote is lost to a renewal.
+/// E5: nothing an operator wrote is lost to a heartbeat.
 #[test]
-fn a_heartbeat_that_races_a_step_down_request_brings_it_back() {
+fn a_heartbeat_that_races_a_step_down_request_hears_of_it() {
     let (wire, a, b) = pair();
     a.win("e", 1);
+    let Beat::Alive { attention, .. } = a.beat() else { panic!("ended") };
     let operator = b.clone();
     let ask = move || {
         operator.amend(step_down("e", "drain"));
     };
-    wire.swap_meets("elections", Fault::First(Box::new(ask)));
-    let TermOutcome::Renewed { step_down: Some(asked) } = a.beat_term("e", 1) else {
-        panic!("the request is lost");
-    };
-    assert_eq!(asked.reason.as_str(), "drain");
-    assert_eq!(asked.number.get(), 1);
-    assert_eq!(b.view("e").step_down, Some(asked));
+    wire.swap_meets("members/a", Fault::First(Box::new(ask)));
+    let Beat::Alive { attention: raised, .. } = a.beat() else { panic!("ended") };
+    assert!(raised > attention);
+    assert_eq!(a.view("e").step_down.unwrap().reason.as_str(), "drain");
+}
+
+/// E5: the holder's attention is all that tells it, so a request that could not
+/// raise it is not done, and can be repeated.
+#[test]
+fn a_request_that_the_holder_was_not_told_of_is_an_error_and_is_told_when_repeated() {
+    let (wire, a, b) = pair();
+    a.win("e", 1);
+    let Beat::Alive { attention, .. } = a.beat() else { panic!("ended") };
+    wire.swap_meets("members/a", Fault::Fail);
+    let error = ready(b.store.amend(&ns(), &step_down("e", "drain"))).unwrap_err();
+    assert!(error.may_have_applied());
+    assert_eq!(b.amend(step_down("e", "drain")), Amended::Unchanged);
+    let Beat::Alive { attention: raised, .. } = a.beat() else { panic!("ended") };
+    assert!(raised > attention);
 }
 
 /// E6.
@@ -188,42 +249,17 @@ fn a_heartbeat_that_races_an_eviction_renews_nothing() {
         move || assert!(matches!(operator.amend(evict("a", false)), Amended::Done { .. }));
     wire.swap_meets("members/a", Fault::First(Box::new(condemn)));
     let before = b.view("e").holder.unwrap();
-    assert_eq!(a.beat(&[("e", 1)]), Beat::Ended { superseded: false });
+    assert_eq!(a.beat(), Beat::Ended { superseded: false });
     assert_eq!(b.view("e").holder.unwrap(), before);
-}
-
-/// F1: one term that cannot be reached does not cost the others.
-#[test]
-fn a_term_that_cannot_be_reached_is_unknown_and_the_rest_are_renewed() {
-    let (wire, a, _b) = pair();
-    a.win("e", 1);
-    a.win("f", 1);
-    wire.swap_meets("elections/e", Fault::Fail);
-    let Beat::Alive { terms, .. } = a.beat(&[("e", 1), ("f", 1)]) else { panic!("ended") };
-    let outcomes: Vec<_> = terms.into_iter().map(|t| t.outcome).collect();
-    assert_eq!(outcomes, [TermOutcome::Unknown, TermOutcome::Renewed { step_down: None }]);
-    assert_eq!(a.beat_term("e", 1), TermOutcome::Renewed { step_down: None });
-}
-
-/// The terms are not judged by the member's record, so they do not wait for it.
-#[test]
-fn a_member_record_that_cannot_be_reached_does_not_cost_the_terms() {
-    let (wire, a, _b) = pair();
-    a.win("e", 1);
-    wire.swap_meets("members/a", Fault::Fail);
-    assert_eq!(a.beat_term("e", 1), TermOutcome::Renewed { step_down: None });
-    wire.swap_meets("members/a", Fault::Fail);
-    let beat = Heartbeat { member: a.me.clone(), ttl: TTL, held: vec![] };
-    ready(a.store.heartbeat(&ns(), &beat)).unwrap_err();
 }
 
 /// E2: an error that came after a write says so.
 #[test]
 fn an_error_after_the_first_write_says_that_something_may_have_been_applied() {
     let (wire, a, _b) = pair();
-    wire.swap_meets("elections", Fault::Fail);
+    wire.swap_meets("members/a", Fault::Fail);
     let error = a.try_bid("e", 1, 100).unwrap_err();
-    assert!(error.may_have_applied(), "the candidacy is written: {error}");
+    assert!(error.may_have_applied(), "the election is written: {error}");
     wire.load_meets("members", Fault::Fail);
     assert!(!a.try_bid("e", 1, 100).unwrap_err().may_have_applied());
 }
@@ -237,7 +273,7 @@ fn sixteen_in_a_row_give_sixteen_numbers() {
         assert_eq!(process.win("e", 1), number);
         process.release("e", Some(number));
         for other in &all {
-            other.beat(&[]);
+            other.beat();
         }
     }
     let query = Query { history: 100, ..Query::elections([named("e")]) };

@@ -1,12 +1,15 @@
 //! What is stored: the golden files, what is kept of unknown fields, and what
 //! happens to records that cannot be read.
 
+use super::super::election::ElectionRecord;
+use super::super::member::{MemberRecord, StandingRecord};
 use super::super::past::{HISTORY, Win};
-use super::super::record::{ElectionRecord, MemberRecord, decode, encode};
+use super::super::record::{decode, encode};
 use super::*;
 
 const ELECTION: &str = include_str!("golden/election.json");
 const MEMBER: &str = include_str!("golden/member.json");
+const STANDING: &str = include_str!("golden/standing.json");
 
 /// The same value, whatever the blanks.
 fn same(bytes: &[u8], golden: &str) {
@@ -26,8 +29,13 @@ fn records_of_format_one_are_read_and_written_as_they_always_were() {
     same(&encode("e", &election).unwrap(), ELECTION);
     let member: MemberRecord = decode("x/web-1", MEMBER.as_bytes()).unwrap();
     assert_eq!(member.profile.metadata(), [0xff, 0x00]);
-    assert!(member.condemned);
+    assert!(member.condemned && member.proves_over(Incarnation::from_u128(0x2a)).is_some());
+    assert!(member.proves_over(Incarnation::from_u128(0x29)).is_some());
+    assert!(member.proves_over(Incarnation::from_u128(0x28)).is_none());
     same(&encode("m", &member).unwrap(), MEMBER);
+    let standing: StandingRecord = decode("x/web-1", STANDING.as_bytes()).unwrap();
+    assert_eq!(standing.elections[&named("nightly-report")].order, 4);
+    same(&encode("s", &standing).unwrap(), STANDING);
 }
 
 fn put(wire: &Wire, key: &str, bytes: &[u8]) {
@@ -73,13 +81,20 @@ fn unknown_fields_survive_a_renewal() {
     let wire = Wire::default();
     let a = Process::joined(&wire, "a", 1);
     a.win("e", 1);
-    for key in ["tenure/default/elections/e", "tenure/default/members/a"] {
+    let c = Process::joined(&wire, "c", 3);
+    c.lose("e", 1);
+    let keys =
+        ["tenure/default/elections/e", "tenure/default/members/a", "tenure/default/standing/c"];
+    for key in keys {
         let mut record = stored(&wire, key);
         record["colour"] = serde_json::json!({"of": "future"});
         put(&wire, key, record.to_string().as_bytes());
     }
-    assert_eq!(a.beat_term("e", 1), TermOutcome::Renewed { step_down: None });
-    for key in ["tenure/default/elections/e", "tenure/default/members/a"] {
+    assert!(a.keeps("e", 1));
+    a.amend(pause("e"));
+    c.lose("e", 2);
+    c.bid_with("e", 3, 7);
+    for key in keys {
         assert_eq!(stored(&wire, key)["colour"]["of"], "future", "{key}");
     }
 }
@@ -124,7 +139,7 @@ fn an_election_that_used_up_its_numbers_says_so() {
     a.release("e", Some(1));
     let key = "tenure/default/elections/e";
     let mut record = stored(&wire, key);
-    for counter in ["number", "beat", "revision"] {
+    for counter in ["number", "revision"] {
         record[counter] = serde_json::json!(u64::MAX);
     }
     put(&wire, key, record.to_string().as_bytes());
@@ -175,11 +190,11 @@ fn no_bytes_make_reading_panic() {
         }
         if let Ok(mut record) = decode::<ElectionRecord>("x/nightly-report", &bytes) {
             let _ = (record.entries(), record.step_down(), record.term());
-            record.renew(TTL);
             record.vacate(ReleaseCause::Resigned, None, Timestamp::default());
             encode("e", &record).unwrap();
         }
         let _ = decode::<MemberRecord>("x/web-1", &bytes);
+        let _ = decode::<StandingRecord>("x/web-1", &bytes);
     }
 }
 
@@ -197,7 +212,8 @@ fn a_record_stays_small_however_many_terms_there_were() {
         let at = Timestamp::from_unix_millis(u64::MAX);
         let heir = Some((who.id.clone(), Duration::MAX));
         record.vacate(ReleaseCause::SteppedDown, heir, at);
-        record.begin(&Win { number, member: &who, nonce, ttl: TTL, profile: &profile, at });
+        let (member, priority, profile) = (&who, Priority::default(), &profile);
+        record.begin(&Win { number, member, nonce, ttl: TTL, priority, profile, at });
     }
     assert_eq!(record.history.len(), HISTORY);
     let size = encode("e", &record).unwrap().len();

@@ -1,0 +1,190 @@
+//! The record of one election.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tenure_core::{
+    ElectionName, Incarnation, MemberId, MemberRef, Mono, Nonce, Note, Pause, Profile, StepDown,
+    TermNumber, Timestamp,
+};
+
+use super::format::{nanos, note, profile, text, text_option};
+use super::past::Past;
+use super::record::{FORMAT, Record, Stamp};
+use super::seen::{Memory, Rhythm, Seen, Table};
+
+/// One election.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct ElectionRecord {
+    pub(super) tenure: u32,
+    #[serde(with = "text")]
+    pub(super) election: ElectionName,
+    pub(super) revision: u64,
+    pub(super) number: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) holder: Option<HolderRecord>,
+    /// Who won last and by which attempt, whether or not the term still stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) won: Option<WonRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) step_down: Option<StepDownRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) paused: Option<PauseRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reserved: Option<ReservedRecord>,
+    /// The last terms, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) history: Vec<Past>,
+    #[serde(flatten)]
+    pub(super) other: Map<String, Value>,
+}
+
+/// Who holds it. It lives as long as its member's record says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct HolderRecord {
+    #[serde(with = "text")]
+    pub(super) member: MemberId,
+    #[serde(with = "text")]
+    pub(super) incarnation: Incarnation,
+    /// The ttl of the claim that won, to be waited out where nothing can be
+    /// learnt from the member's own record.
+    #[serde(with = "nanos")]
+    pub(super) ttl_ns: Duration,
+    /// What it stood with.
+    pub(super) priority: u16,
+    #[serde(with = "profile")]
+    pub(super) profile: Profile,
+    /// By the winner's wall clock; for people.
+    pub(super) elected_at_ms: u64,
+    #[serde(flatten)]
+    pub(super) other: Map<String, Value>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct WonRecord {
+    #[serde(with = "text")]
+    pub(super) incarnation: Incarnation,
+    pub(super) nonce: u64,
+}
+
+/// Meant for the term that the record shows; gone with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct StepDownRecord {
+    #[serde(with = "note")]
+    pub(super) reason: Note,
+    #[serde(with = "note")]
+    pub(super) by: Note,
+    #[serde(with = "text_option", default, skip_serializing_if = "Option::is_none")]
+    pub(super) to: Option<MemberId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct PauseRecord {
+    #[serde(with = "note")]
+    pub(super) reason: Note,
+    #[serde(with = "note")]
+    pub(super) by: Note,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct ReservedRecord {
+    #[serde(with = "text")]
+    pub(super) member: MemberId,
+    /// How long, from when the observer first saw the vacancy.
+    #[serde(with = "nanos")]
+    pub(super) grace_ns: Duration,
+}
+
+impl Record for ElectionRecord {
+    fn stamp(&self) -> Stamp {
+        (u128::from(self.number), u64::from(self.holder.is_some()))
+    }
+
+    fn sights(&self, _known: Option<&Seen<Self>>, _now: Mono) -> Vec<(Mono, Duration)> {
+        Vec::new()
+    }
+
+    fn begun_by(&self, _sights: &[(Mono, Duration)], _drift_ppm: u32) -> Option<Mono> {
+        None
+    }
+
+    fn rhythm(&self, _known: &Seen<Self>, _sent: Mono) -> Option<Rhythm> {
+        None
+    }
+
+    fn name(&self) -> &str {
+        self.election.as_str()
+    }
+
+    fn revision(&mut self) -> &mut u64 {
+        &mut self.revision
+    }
+
+    fn table(memory: &mut Memory) -> &mut Table<Self> {
+        &mut memory.elections
+    }
+
+    fn remember(&self, key: &str, memory: &mut Memory, _now: Mono) {
+        memory.saw_number(key, self.number());
+    }
+}
+
+impl ElectionRecord {
+    /// An election nobody has won, whose numbers go on after `number`.
+    pub(super) fn vacant(election: ElectionName, number: TermNumber) -> Self {
+        Self {
+            tenure: FORMAT,
+            election,
+            revision: 0,
+            number: number.get(),
+            holder: None,
+            won: None,
+            step_down: None,
+            paused: None,
+            reserved: None,
+            history: Vec::new(),
+            other: Map::new(),
+        }
+    }
+
+    pub(super) fn number(&self) -> TermNumber {
+        TermNumber::new(self.number)
+    }
+
+    /// Whether exactly this life holds it, live or not (rule E1).
+    pub(super) fn is_held_by(&self, member: &MemberRef) -> bool {
+        self.holder.as_ref().is_some_and(|h| h.incarnation == member.incarnation)
+    }
+
+    /// The attempt this life won with, if it was the last to win.
+    pub(super) fn won_with(&self, member: &MemberRef) -> Option<Nonce> {
+        let won = self.won.as_ref().filter(|w| w.incarnation == member.incarnation);
+        won.map(|w| Nonce::new(w.nonce))
+    }
+
+    /// The step-down asked of the present term.
+    pub(super) fn step_down(&self) -> Option<StepDown> {
+        self.step_down.as_ref().map(|asked| StepDown {
+            number: self.number(),
+            reason: asked.reason.clone(),
+            by: asked.by.clone(),
+            to: asked.to.clone(),
+        })
+    }
+
+    pub(super) fn pause(&self) -> Option<Pause> {
+        let paused = self.paused.as_ref()?;
+        Some(Pause { reason: paused.reason.clone(), by: paused.by.clone() })
+    }
+}
+
+impl HolderRecord {
+    pub(super) fn member(&self) -> MemberRef {
+        MemberRef::new(self.member.clone(), self.incarnation)
+    }
+
+    pub(super) fn elected_at(&self) -> Timestamp {
+        Timestamp::from_unix_millis(self.elected_at_ms)
+    }
+}
