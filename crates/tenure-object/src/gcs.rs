@@ -181,7 +181,7 @@ impl Register for Bucket {
         let mut token = String::new();
         loop {
             let uri = format!(
-                "{}/storage/v1/b/{}/o?prefix={}&fields=items(name,generation),nextPageToken{token}",
+                "{}/storage/v1/b/{}/o?prefix={}&fields=items(name,generation,size),nextPageToken{token}",
                 self.endpoint,
                 self.bucket,
                 escaped(&from)
@@ -192,7 +192,9 @@ impl Register for Bucket {
                 .map_err(|verdict| failure(verdict, &question))?;
             let page: Page = serde_json::from_slice(&answer)
                 .map_err(|error| question.unreadable(&error.to_string()))?;
-            listed.extend(page.items.into_iter().filter_map(|item| {
+            // Empty objects are graves (see `graves`).
+            let objects = page.items.into_iter().filter(|item| item.size.as_deref() != Some("0"));
+            listed.extend(objects.filter_map(|item| {
                 let key = key_of(&item.name)?;
                 let version = item.generation.map(Version::new);
                 key.starts_with(prefix).then_some(Listed { key, version })
@@ -233,6 +235,7 @@ struct Page {
 struct Item {
     name: String,
     generation: Option<String>,
+    size: Option<String>,
 }
 
 fn emulator() -> Option<String> {

@@ -1,5 +1,7 @@
 //! What happens when somebody deletes objects by hand.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Real processes on a real server: sixteen of them, killed with -9 in a loop,
 //! and a counter that must lose nothing when it is fenced.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod common;
 

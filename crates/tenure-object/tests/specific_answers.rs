@@ -1,0 +1,257 @@
+//! Every kind of answer, over a real connection through each cloud's client: a
+//! proxy before a real server answers in its place when told to.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::{BUCKET, Server, fresh_prefix};
+use tenure_object::BucketStore;
+use tenure_store::{Error, ErrorKind, Expect, Loaded, Register, Result, Swapped, Version};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+const TIMEOUT: Duration = Duration::from_millis(800);
+const CLOUDS: [Server; 3] = [Server::Moto, Server::Azurite, Server::FakeGcs];
+
+/// What the proxy does with the next request.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    /// Answers with this status, and this code in the words of the cloud.
+    Say(u16, &'static str),
+    /// Passes it on, and closes the connection before the answer.
+    CutAfter,
+    /// Closes the connection with the request in hand.
+    CutBefore,
+    /// Passes it on, and never answers.
+    Hang,
+}
+
+#[derive(Default)]
+struct Proxy {
+    act: Mutex<Option<Act>>,
+    /// Requests that met an act.
+    met: AtomicU32,
+}
+
+impl Proxy {
+    async fn start(upstream: String) -> (Arc<Self>, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let proxy = Arc::new(Self::default());
+        let shared = proxy.clone();
+        let upstream = upstream.trim_start_matches("http://").to_owned();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (proxy, upstream) = (shared.clone(), upstream.clone());
+                tokio::spawn(async move { proxy.carry(stream, &upstream).await });
+            }
+        });
+        (proxy, endpoint)
+    }
+
+    /// One request, then the connection is closed.
+    async fn carry(&self, stream: TcpStream, upstream: &str) -> std::io::Result<()> {
+        let mut stream = BufReader::new(stream);
+        let (mut head, mut length) = (String::new(), 0);
+        loop {
+            let mut line = String::new();
+            if stream.read_line(&mut line).await? == 0 {
+                return Ok(());
+            }
+            if let Some(text) = line.to_lowercase().strip_prefix("content-length:") {
+                length = text.trim().parse().unwrap();
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+            head.push_str(&line);
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).await?;
+        let act = *self.act.lock().unwrap();
+        if act.is_some() {
+            self.met.fetch_add(1, Ordering::SeqCst);
+        }
+        match act {
+            Some(Act::Say(status, code)) => {
+                return stream.write_all(said(status, code).as_bytes()).await;
+            }
+            Some(Act::CutBefore) => return Ok(()),
+            _ => {}
+        }
+        let mut server = TcpStream::connect(upstream).await?;
+        server.write_all(format!("{head}connection: close\r\n\r\n").as_bytes()).await?;
+        server.write_all(&body).await?;
+        let mut answer = Vec::new();
+        server.read_to_end(&mut answer).await?;
+        match act {
+            Some(Act::CutAfter) => Ok(()),
+            Some(Act::Hang) => std::future::pending().await,
+            _ => stream.write_all(&answer).await,
+        }
+    }
+
+    async fn during<T>(&self, act: Act, request: impl Future<Output = T>) -> T {
+        self.met.store(0, Ordering::SeqCst);
+        *self.act.lock().unwrap() = Some(act);
+        let answer = request.await;
+        *self.act.lock().unwrap() = None;
+        assert_eq!(self.met.load(Ordering::SeqCst), 1, "{act:?}: sent once, and never again");
+        answer
+    }
+}
+
+fn said(status: u16, code: &str) -> String {
+    let body = match code.strip_prefix("json:") {
+        Some(text) => format!(
+            r#"{{"error":{{"code":{status},"message":"{text}","errors":[{{"reason":"{text}"}}]}}}}"#
+        ),
+        None => format!("<Error><Code>{code}</Code><Message>as told</Message></Error>"),
+    };
+    let length = if status == 304 { 0 } else { body.len() };
+    let body = if status == 304 { "" } else { &body };
+    format!("HTTP/1.1 {status} told\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+}
+
+/// A bucket behind a proxy, with one object in it.
+struct Place {
+    proxy: Arc<Proxy>,
+    register: Arc<dyn Register>,
+    key: String,
+    version: Version,
+}
+
+impl Place {
+    async fn on(server: Server) -> Self {
+        server.make_bucket().await;
+        let (proxy, endpoint) = Proxy::start(server.endpoint()).await;
+        let prefix = fresh_prefix();
+        let options = server.options_at(&endpoint, BUCKET, &prefix).request_timeout(TIMEOUT);
+        let register = BucketStore::open(options).await.unwrap().register();
+        let key = format!("{prefix}/k");
+        let made = register.swap(&key, Expect::Absent, b"1".to_vec()).await.unwrap();
+        let Swapped::Stored(version) = made else { panic!("{made:?}") };
+        Self { proxy, register, key, version }
+    }
+
+    async fn load(&self, act: Act) -> Result<Loaded> {
+        self.proxy.during(act, self.register.load(&self.key, Some(&self.version))).await
+    }
+
+    async fn update(&self, act: Act) -> Result<Swapped> {
+        let expect = Expect::Version(self.version.clone());
+        self.proxy.during(act, self.register.swap(&self.key, expect, b"2".to_vec())).await
+    }
+
+    async fn create(&self, act: Act) -> Result<Swapped> {
+        let other = format!("{}-other", self.key);
+        self.proxy.during(act, self.register.swap(&other, Expect::Absent, b"3".to_vec())).await
+    }
+}
+
+fn is(error: Error, kind: ErrorKind, unclear: bool) {
+    assert_eq!((error.kind(), error.may_have_applied()), (kind, unclear), "{error}");
+}
+
+#[tokio::test]
+async fn a_lost_race_is_a_conflict_in_every_cloud() {
+    for server in CLOUDS {
+        let place = Place::on(server).await;
+        // The emulator of Google's does not remove by version; there a creation
+        // that conflicts looks whether it met an emptied object.
+        let exists = match server {
+            Server::Azurite => Some(Act::Say(409, "BlobAlreadyExists")),
+            Server::Moto => Some(Act::Say(409, "ConditionalRequestConflict")),
+            _ => None,
+        };
+        if let Some(exists) = exists {
+            assert_eq!(place.create(exists).await.unwrap(), Swapped::Conflict, "{server:?}");
+        }
+        let changed = Act::Say(412, "ConditionNotMet");
+        assert_eq!(place.update(changed).await.unwrap(), Swapped::Conflict, "{server:?}");
+        let gone = Act::Say(404, "NoSuchKey");
+        assert_eq!(place.update(gone).await.unwrap(), Swapped::Conflict, "{server:?}");
+        assert_eq!(place.load(gone).await.unwrap(), Loaded::Absent, "{server:?}");
+        assert_eq!(place.load(Act::Say(304, "")).await.unwrap(), Loaded::Unchanged);
+    }
+}
+
+#[tokio::test]
+async fn a_vanished_bucket_is_never_an_absent_object() {
+    for (server, code) in [
+        (Server::Moto, "NoSuchBucket"),
+        (Server::Azurite, "ContainerNotFound"),
+        (Server::FakeGcs, "json:The specified bucket does not exist."),
+    ] {
+        let place = Place::on(server).await;
+        is(place.load(Act::Say(404, code)).await.unwrap_err(), ErrorKind::Denied, false);
+        is(place.update(Act::Say(404, code)).await.unwrap_err(), ErrorKind::Denied, false);
+    }
+}
+
+#[tokio::test]
+async fn refusals_changed_nothing_and_say_what_to_do() {
+    for server in CLOUDS {
+        let place = Place::on(server).await;
+        for (status, code, kind) in [
+            (503, "SlowDown", ErrorKind::Busy),
+            (429, "json:rateLimitExceeded", ErrorKind::Busy),
+            (403, "AccessDenied", ErrorKind::Denied),
+            (401, "json:authError", ErrorKind::Denied),
+            (400, "ExpiredToken", ErrorKind::Denied),
+            (307, "TemporaryRedirect", ErrorKind::Invalid),
+            (501, "NotImplemented", ErrorKind::Invalid),
+        ] {
+            is(place.update(Act::Say(status, code)).await.unwrap_err(), kind, false);
+            is(place.load(Act::Say(status, code)).await.unwrap_err(), kind, false);
+        }
+        // Nothing of all that was applied.
+        let found = place.register.load(&place.key, None).await.unwrap();
+        assert!(matches!(found, Loaded::Found { bytes, .. } if bytes == b"1"), "{server:?}");
+    }
+}
+
+/// E2: whoever does not know says so; and it is not tried a second time below.
+#[tokio::test]
+async fn an_unclear_write_says_that_it_may_have_been_applied() {
+    for server in CLOUDS {
+        for (act, kind) in [
+            (Act::Say(500, "InternalError"), ErrorKind::Unreachable),
+            (Act::Say(503, ""), ErrorKind::Unreachable),
+            (Act::CutBefore, ErrorKind::Unreachable),
+            (Act::CutAfter, ErrorKind::Unreachable),
+            (Act::Hang, ErrorKind::Timeout),
+        ] {
+            let place = Place::on(server).await;
+            is(place.load(act).await.unwrap_err(), kind, false);
+            is(place.update(act).await.unwrap_err(), kind, true);
+            is(place.create(act).await.unwrap_err(), kind, true);
+            // And so it was, or was not.
+            let found = place.register.load(&place.key, None).await.unwrap();
+            let Loaded::Found { bytes, .. } = found else { panic!("{server:?}: {found:?}") };
+            let applied = matches!(act, Act::CutAfter | Act::Hang);
+            assert_eq!(bytes == b"2", applied, "{server:?} {act:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_removal_and_a_listing_are_read_as_carefully() {
+    for server in CLOUDS {
+        let place = Place::on(server).await;
+        let remove =
+            |act| place.proxy.during(act, place.register.remove(&place.key, &place.version));
+        let slow = Act::Say(503, "SlowDown");
+        is(remove(slow).await.unwrap_err(), ErrorKind::Busy, false);
+        is(remove(Act::CutBefore).await.unwrap_err(), ErrorKind::Unreachable, true);
+        let list = |act| place.proxy.during(act, place.register.list("t"));
+        is(list(slow).await.unwrap_err(), ErrorKind::Busy, false);
+        is(list(Act::Hang).await.unwrap_err(), ErrorKind::Timeout, false);
+        is(list(Act::Say(403, "AccessDenied")).await.unwrap_err(), ErrorKind::Denied, false);
+    }
+}
