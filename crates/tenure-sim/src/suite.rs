@@ -94,7 +94,9 @@ impl Suite {
     /// The world of a seed.
     #[must_use]
     pub fn config(&self, seed: u64) -> Config {
-        Config::of(seed, self.scenario.unwrap_or_else(|| Scenario::of(seed)))
+        // A rule that only one kind of world has is looked for there.
+        let scenario = self.scenario.or_else(|| self.mutation?.scenario());
+        Config::of(seed, scenario.unwrap_or_else(|| Scenario::of(seed)))
     }
 
     /// Runs it.

@@ -3,6 +3,7 @@
 
 mod follow;
 mod judging;
+mod load;
 mod members;
 mod operators;
 mod races;

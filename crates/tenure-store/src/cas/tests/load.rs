@@ -1,0 +1,197 @@
+//! What it costs: the real machine over the store, requests counted, time by
+//! hand. Each process has a clock and a store of its own.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::*;
+use crate::{perform, to_machine};
+
+/// One tick of the world.
+const TICK: Duration = Duration::from_millis(5);
+
+#[derive(Clone, Debug, Default)]
+struct Counted {
+    inner: MemoryRegister,
+    requests: Arc<AtomicU64>,
+    writes: Arc<AtomicU64>,
+}
+
+impl Counted {
+    fn one_more(&self, writes: bool) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.writes.fetch_add(u64::from(writes), Ordering::Relaxed);
+    }
+
+    fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Relaxed)
+    }
+}
+
+#[async_trait]
+impl Register for Counted {
+    async fn load(&self, key: &str, known: Option<&Version>) -> Result<Loaded> {
+        self.one_more(false);
+        self.inner.load(key, known).await
+    }
+
+    async fn swap(&self, key: &str, expect: Expect, bytes: Vec<u8>) -> Result<Swapped> {
+        self.one_more(true);
+        self.inner.swap(key, expect, bytes).await
+    }
+
+    async fn remove(&self, key: &str, expect: &Version) -> Result<Removed> {
+        self.one_more(true);
+        self.inner.remove(key, expect).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
+        self.one_more(false);
+        self.inner.list(prefix).await
+    }
+}
+
+/// A process: machine, store and clock.
+struct Member {
+    machine: Machine,
+    store: CasStore,
+    clock: Arc<ManualClock>,
+    register: Counted,
+    leads: std::collections::BTreeMap<ElectionName, TermNumber>,
+}
+
+impl Member {
+    fn new(shared: &MemoryRegister, id: &str, seed: u64) -> Self {
+        let clock = Arc::new(ManualClock::new());
+        clock.advance(Duration::from_secs(seed * 77_777));
+        let register = Counted { inner: shared.clone(), ..Counted::default() };
+        let options = CasOptions { seed, ..CasOptions::default() };
+        let store = CasStore::new(Arc::new(register.clone()), clock.clone(), options).unwrap();
+        let traits = store.capabilities().traits();
+        let settings = SettingsBuilder::ttl(TTL).build().unwrap();
+        let id = MemberId::new(id).unwrap();
+        let machine = Machine::new(id, Profile::default(), settings, traits, seed.into());
+        Self { machine, store, clock, register, leads: Default::default() }
+    }
+
+    fn feed(&mut self, input: Input) {
+        use crate::Clock;
+        self.machine.handle(self.clock.now(), input);
+        while let Some(output) = self.machine.poll() {
+            match output {
+                Output::Send(Outgoing { id, request, .. }) => {
+                    let reply = ready(perform(&self.store, &ns(), &request));
+                    let result = Box::new(to_machine(reply));
+                    self.machine.handle(self.clock.now(), Input::Reply { id, result });
+                }
+                Output::Event(Event::Elected { term, .. }) => {
+                    self.leads.insert(term.election, term.number);
+                }
+                Output::Event(_) => {}
+            }
+        }
+    }
+
+    fn stand(&mut self, election: &ElectionName) {
+        self.feed(Input::Stand { election: election.clone(), priority: Priority::default() });
+    }
+
+    fn tick(&mut self) {
+        use crate::Clock;
+        self.clock.advance(TICK);
+        if self.machine.next_wake().is_some_and(|at| at <= self.clock.now()) {
+            self.feed(Input::Wake);
+        }
+    }
+}
+
+fn pass(members: &mut [&mut Member], time: Duration) {
+    for _ in 0..time.as_nanos() / TICK.as_nanos() {
+        members.iter_mut().for_each(|member| member.tick());
+    }
+}
+
+/// The bar: at most 1.5 requests a ttl for one who waits, its own idle
+/// heartbeats among them; one write an interval for one who leads.
+#[test]
+fn an_idle_follower_makes_at_most_one_and_a_half_requests_a_ttl() {
+    for phase in [0, 400, 1_300, 2_100] {
+        let shared = MemoryRegister::new();
+        let (mut a, mut b) = (Member::new(&shared, "a", 1), Member::new(&shared, "b", 2));
+        a.stand(&named("e"));
+        pass(&mut [&mut a, &mut b], Duration::from_millis(20_000 + phase));
+        b.stand(&named("e"));
+        pass(&mut [&mut a, &mut b], TTL * 5);
+        let (requests, writes) = (b.register.requests(), a.register.writes());
+        let ttls = 200;
+        pass(&mut [&mut a, &mut b], TTL * ttls);
+        let made = b.register.requests() - requests;
+        assert!(made <= u64::from(ttls) * 3 / 2, "{made} in {ttls} ttls, phase {phase}");
+        let written = a.register.writes() - writes;
+        assert!(written <= u64::from(ttls) * 4 + 1, "{written} for {ttls} ttls of leading");
+        assert_eq!((a.leads.len(), b.leads.len()), (1, 0));
+    }
+}
+
+/// The leader of ten thousand elections writes once an interval too.
+#[test]
+fn the_leader_of_ten_thousand_elections_makes_one_write_an_interval() {
+    let shared = MemoryRegister::new();
+    let mut a = Member::new(&shared, "a", 1);
+    let names: Vec<_> = (0..10_000).map(|n| named(&format!("e{n}"))).collect();
+    names.iter().for_each(|name| a.stand(name));
+    pass(&mut [&mut a], TTL);
+    assert_eq!(a.leads.len(), 10_000);
+    let (requests, writes) = (a.register.requests(), a.register.writes());
+    pass(&mut [&mut a], TTL * 2);
+    assert_eq!(a.register.writes() - writes, 8);
+    assert_eq!(a.register.requests() - requests, 8);
+}
+
+/// Promise 4: not before the holder's trust is over, and within a ttl and 15 %
+/// of it after its last heartbeat, whenever it dies.
+#[test]
+fn a_dead_leader_is_replaced_within_a_ttl_and_a_seventh_of_its_last_heartbeat() {
+    for death in 0..60 {
+        let shared = MemoryRegister::new();
+        let (mut a, mut b) = (Member::new(&shared, "a", 1), Member::new(&shared, "b", 2));
+        a.stand(&named("e"));
+        b.stand(&named("e"));
+        pass(&mut [&mut a, &mut b], TTL * (5 + death) + Duration::from_millis(170) * death);
+        let mut since = Duration::ZERO;
+        // Dies with its next heartbeat but some.
+        let before = a.register.writes();
+        while a.register.writes() == before {
+            pass(&mut [&mut a, &mut b], TICK);
+        }
+        while b.leads.is_empty() {
+            pass(&mut [&mut b], TICK);
+            since += TICK;
+            assert!(since <= TTL * 115 / 100, "nobody leads {since:?} after the last heartbeat");
+        }
+        assert!(since > TTL * 9 / 10, "taken {since:?} after the last heartbeat");
+    }
+}
+
+/// A resignation is heard of within one look, which is about a ttl apart.
+#[test]
+fn a_resignation_is_heard_of_within_one_look() {
+    for moment in 0..20 {
+        let shared = MemoryRegister::new();
+        let (mut a, mut b) = (Member::new(&shared, "a", 1), Member::new(&shared, "b", 2));
+        a.stand(&named("e"));
+        b.stand(&named("e"));
+        pass(&mut [&mut a, &mut b], TTL * 8 + Duration::from_millis(530) * moment);
+        let number = a.leads[&named("e")];
+        a.feed(Input::Resign { election: named("e"), number, to: None });
+        let mut since = Duration::ZERO;
+        while b.leads.is_empty() {
+            pass(&mut [&mut a, &mut b], TICK);
+            since += TICK;
+            assert!(since <= TTL * 11 / 10, "nobody leads {since:?} after the resignation");
+        }
+    }
+}
