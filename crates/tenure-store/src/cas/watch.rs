@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tenure_core::{
-    ElectionName, Hint, Incarnation, MemberId, Namespace, Pause, StepDown, TermNumber,
+    ElectionName, Hint, Incarnation, MemberId, Mono, Namespace, Pause, StepDown, TermNumber,
 };
 use tokio::time::Sleep;
 
@@ -44,6 +44,8 @@ pub(super) struct Poller {
     digests: Option<HashMap<ElectionName, Digest>>,
     queue: VecDeque<Hint>,
     sleep: Option<Pin<Box<Sleep>>>,
+    /// When everything was last listed, for what this process holds itself.
+    listed: Option<Mono>,
     /// Whether the last look failed: whatever happened meanwhile is one hint.
     failed: bool,
     jitter: u64,
@@ -53,7 +55,8 @@ impl Poller {
     pub(super) fn new(handle: Arc<Handle>, ns: Namespace) -> Self {
         let jitter = handle.options.seed;
         let queue = VecDeque::from([Hint::Anything]);
-        Self { handle, ns, digests: None, queue, sleep: None, failed: false, jitter }
+        let (digests, sleep, listed) = (None, None, None);
+        Self { handle, ns, digests, queue, sleep, listed, failed: false, jitter }
     }
 
     /// The next pause: the pace, made up to a quarter shorter, so that many
@@ -92,7 +95,13 @@ impl Poller {
     /// [`Hint::Anything`] was given before it.
     async fn look(&mut self) -> Result<()> {
         let elections = match self.named() {
-            Some(named) => self.look_at_due(named).await?,
+            Some(named) => {
+                if self.holds_unlisted(&named) {
+                    self.handle.load_elections(&self.ns).await?;
+                    self.listed = Some(self.handle.now());
+                }
+                self.look_at_due(named).await?
+            }
             None => {
                 let begun = self.handle.step();
                 let every = self.handle.load_elections(&self.ns).await?;
@@ -110,6 +119,8 @@ impl Poller {
                     self.queue.push_back(hint(name.clone(), digest));
                 }
             }
+            let removed = before.keys().filter(|name| !digests.contains_key(*name));
+            self.queue.extend(removed.cloned().map(Hint::Election));
         }
         self.digests = Some(digests);
         Ok(())
@@ -125,6 +136,25 @@ impl Poller {
         (!named.is_empty()).then_some(named)
     }
 
+    /// Whether this process holds any of these, and has not looked for many ttls
+    /// whether they are still there: its heartbeats do not touch them, and what
+    /// somebody removed by hand is to be noticed in the end.
+    fn holds_unlisted(&self, named: &[ElectionName]) -> bool {
+        const TTLS: u32 = 4;
+        let own = named.iter().find_map(|name| {
+            let key = self.handle.keys.election(&self.ns, name);
+            let seen = self.handle.known::<ElectionRecord>(&key)?;
+            let holder = seen.record.holder.as_ref()?;
+            let key = self.handle.keys.member(&self.ns, &holder.member);
+            let written = self.handle.memory().written(&key, holder.incarnation);
+            written.map(|_| holder.ttl_ns)
+        });
+        let long_ago = |ttl: Duration| {
+            self.listed.is_none_or(|listed| self.handle.now().since(listed) >= ttl * TTLS)
+        };
+        own.is_some_and(long_ago)
+    }
+
     /// Looks at those that it is time to look at, and gives all that are known.
     async fn look_at_due(&self, named: Vec<ElectionName>) -> Result<Vec<Seen<ElectionRecord>>> {
         let due: Vec<_> = named.iter().filter(|name| self.is_due(name)).cloned().collect();
@@ -136,8 +166,8 @@ impl Poller {
     }
 
     /// Whoever waits for a term looks by itself when the ttl is over, and is
-    /// given a tenth of it to do so. What this process holds itself, it hears of
-    /// with its heartbeats.
+    /// given a tenth of it to do so. What is asked of this process's own terms, it
+    /// hears of with its heartbeats.
     fn is_due(&self, name: &ElectionName) -> bool {
         let key = self.handle.keys.election(&self.ns, name);
         let Some(seen) = self.handle.known::<ElectionRecord>(&key) else { return true };

@@ -98,6 +98,44 @@ async fn a_wait_that_is_dropped_loses_nothing() {
     panic!("two seconds in small waits, and no hint");
 }
 
+/// H5: a leader is told to look when its election's record is gone.
+#[tokio::test(start_paused = true)]
+async fn a_record_that_was_removed_under_its_holder_is_news() {
+    let wire = Wire::default();
+    let a = Process::joined(&wire, "a", 1);
+    a.win("e", 1);
+    let mut hints = following(&a).await;
+    assert!(is_quiet(&mut *hints).await);
+    let key = "tenure/default/elections/e";
+    let Loaded::Found { version, .. } = ready(wire.load(key, None)).unwrap() else {
+        panic!("no record");
+    };
+    ready(wire.remove(key, &version)).unwrap();
+    for _ in 0..5 {
+        a.clock.advance(TTL - NS);
+        a.beat();
+    }
+    assert_eq!(heard(&mut *hints).await.unwrap(), election("e"));
+    let held = Query { which: Which::HeldBy(a.me.incarnation), ..Query::nothing() };
+    assert!(ready(a.store.read(&ns(), &held)).unwrap().elections.is_empty());
+    assert_eq!(a.win("e", 2), 2);
+}
+
+/// What waits for a term looks by itself; following adds nothing to that.
+#[tokio::test(start_paused = true)]
+async fn following_a_held_election_asks_nothing_before_its_ttl_is_over() {
+    let wire = Wire::default();
+    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    a.win("e", 1);
+    b.lose("e", 1);
+    let mut hints = following(&b).await;
+    b.clock.advance(WIDE);
+    wire.load_meets("e", Fault::Fail);
+    assert!(is_quiet(&mut *hints).await, "it looked, and met the fault");
+    b.clock.advance(TTL / 10);
+    heard(&mut *hints).await.unwrap_err();
+}
+
 #[test]
 fn the_pace_is_what_the_capabilities_say() {
     let wire = Wire::default();
