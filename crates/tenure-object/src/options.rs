@@ -45,6 +45,7 @@ pub struct BucketOptions {
     pub(crate) ca_file: Option<PathBuf>,
     pub(crate) request_timeout: Option<Duration>,
     pub(crate) poll: Option<Duration>,
+    pub(crate) poll_held: Option<Duration>,
     pub(crate) listing_age: Option<Duration>,
     pub(crate) timings: Option<Settings>,
     /// Keys and values for the cloud's own client; the values may be secret.
@@ -91,6 +92,7 @@ impl BucketOptions {
             ca_file: None,
             request_timeout: None,
             poll: None,
+            poll_held: None,
             listing_age: None,
             timings: None,
             given: Vec::new(),
@@ -154,10 +156,16 @@ impl BucketOptions {
         self
     }
 
-    /// How often to look for changes. Default: once in a ttl of the settings,
-    /// else once a second.
+    /// How often to look for changes. Default: once in a ttl.
     pub fn poll(mut self, every: Duration) -> Self {
         self.poll = Some(every);
+        self
+    }
+
+    /// How often to look at an election that somebody holds, if not as often as
+    /// at the others: the resignation of its leader is heard of that late.
+    pub fn poll_held(mut self, every: Duration) -> Self {
+        self.poll_held = Some(every);
         self
     }
 
@@ -255,7 +263,7 @@ fn flag(key: &str, value: &str) -> Result<bool> {
 
 fn millis(key: &str, value: &str) -> Result<Duration> {
     let number = value.parse().map(Duration::from_millis);
-    number.map_err(|_| refuse(format!("{key}={value:?} in the URL is not a whole number")))
+    number.map_err(|_| refuse(format!("{key} in the URL is not a whole number")))
 }
 
 /// Undoes percent-encoding.

@@ -18,6 +18,7 @@ async fn own() -> ManualHarness {
     let clock = Arc::new(ManualClock::new());
     let options = CasOptions {
         poll: Duration::from_millis(5),
+        poll_held: Some(Duration::ZERO),
         listing_age: Duration::ZERO,
         ..CasOptions::default()
     };

@@ -186,6 +186,7 @@ impl Place {
         options
             .poll(Duration::from_millis(30))
             .request_timeout(Duration::from_secs(30))
+            .poll_held(Duration::ZERO)
             .listing_age(Duration::ZERO)
     }
 
