@@ -50,9 +50,12 @@ impl Config {
             .map_err(|why| Failure::usage(format!("the config file {}: {why}", path.display())))
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut table: Table = text.parse().map_err(|error: toml::de::Error| {
-            format!("it is not TOML: {}", error.to_string().trim_end())
+            // The place and not the line, which may have a password in it.
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            format!("it is not TOML in line {line}: {}", error.message())
         })?;
         check_keys(&table, &TOP_KEYS, "")?;
         let run = match table.remove("run") {
@@ -172,10 +175,12 @@ mod tests {
             ("[run]\nendpoints = 'h:1'", "list of texts"),
             ("[run]\ngrase = '1s'", "run.grase is not a key; did you mean \"grace\"?"),
             ("run = 1", "write [run]"),
-            ("= 5", "not TOML"),
+            ("= 5", "not TOML in line 1"),
+            ("color = 'never'\nstore = 'postgres://u:hunter2@h", "not TOML in line 2"),
         ] {
             let refused = Config::parse(text).unwrap_err();
             assert!(refused.contains(said), "{text}: {refused}");
+            assert!(!refused.contains("hunter2"), "{refused}");
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::config::{Config, RunConfig, xdg};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome, did_you_mean};
 use crate::output::Output;
+use crate::redact::redact;
 
 /// The command line, the environment and the config file, put together in this
 /// order of precedence.
@@ -84,48 +85,6 @@ fn default_store() -> Outcome<String> {
     Ok(format!("sqlite:{}", dir.join("tenure.db").display()))
 }
 
-/// A URL with whatever may be a secret in it replaced.
-pub(crate) fn redact(url: &str) -> String {
-    let (head, query) = match url.split_once('?') {
-        Some((head, query)) => (head, Some(query)),
-        None => (url, None),
-    };
-    let mut shown = match head.split_once("://") {
-        Some((scheme, rest)) => {
-            let (authority, path) = match rest.find('/') {
-                Some(at) => rest.split_at(at),
-                None => (rest, ""),
-            };
-            // The last @, since a careless password may have one in it.
-            let authority = match authority.rsplit_once('@') {
-                Some((user, host)) => match user.split_once(':') {
-                    Some((user, _)) => format!("{user}:***@{host}"),
-                    None => format!("{user}@{host}"),
-                },
-                None => authority.to_owned(),
-            };
-            // A password with a slash in it ends up in the path.
-            let path = path.rsplit_once('@').map_or(path.to_owned(), |(_, p)| format!("/***@{p}"));
-            format!("{scheme}://{authority}{path}")
-        }
-        None => head.to_owned(),
-    };
-    if let Some(query) = query {
-        let hide = |pair: &str| match pair.split_once('=') {
-            Some((key, _)) if is_secret(key) => format!("{key}=***"),
-            _ => pair.to_owned(),
-        };
-        shown.push('?');
-        shown.push_str(&query.split('&').map(hide).collect::<Vec<_>>().join("&"));
-    }
-    shown
-}
-
-fn is_secret(key: &str) -> bool {
-    let key = key.to_ascii_lowercase();
-    ["pass", "secret", "token", "key", "credential"].iter().any(|word| key.contains(word))
-}
-
 /// Whether anything was ever known of this election.
 pub(crate) fn exists(view: &ElectionView) -> bool {
     view.number.get() > 0 || !view.candidates.is_empty() || view.paused.is_some()
@@ -164,30 +123,4 @@ pub(crate) fn election_name(name: &str) -> Outcome<ElectionName> {
 /// Milliseconds, as JSON has them.
 pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn secrets_in_urls_are_never_shown() {
-        for (url, shown) in [
-            ("sqlite:/a/b.db?busy_timeout_ms=5", "sqlite:/a/b.db?busy_timeout_ms=5"),
-            ("postgres://u:hunter2@h:5432/db", "postgres://u:***@h:5432/db"),
-            ("postgres://u:hun@ter2@h/db", "postgres://u:***@h/db"),
-            ("postgres://u:hun/ter2@h/db", "postgres://u:hun/***@h/db"),
-            ("postgres://u@h/db?password=x&a=b", "postgres://u@h/db?password=***&a=b"),
-            ("s3://b/k?secret_access_key=x", "s3://b/k?secret_access_key=***"),
-            ("memory:", "memory:"),
-        ] {
-            let redacted = redact(url);
-            for secret in ["hunter2", "ter2", "=x"] {
-                assert!(!redacted.contains(secret), "{redacted}");
-            }
-            if !url.contains("hun/ter2") {
-                assert_eq!(redacted, shown);
-            }
-        }
-    }
 }

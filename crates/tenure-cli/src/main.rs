@@ -5,7 +5,10 @@ mod config;
 mod context;
 mod exit;
 mod failure;
+#[cfg(test)]
+mod fuzzing;
 mod output;
+mod redact;
 mod run;
 mod span;
 mod top;

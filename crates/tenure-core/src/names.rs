@@ -184,12 +184,16 @@ impl Note {
     /// Makes a note of `text`.
     pub fn new(text: impl AsRef<str>) -> Self {
         let mut clean = String::new();
-        for c in text.as_ref().trim().chars() {
+        // What is skipped at either end is what would be skipped the next time:
+        // a note that was stored must read back as it was.
+        let blank = |c: char| c.is_whitespace() || c.is_control();
+        for c in text.as_ref().trim_matches(blank).chars() {
             if clean.len() + c.len_utf8() > MAX_NOTE {
                 break;
             }
             clean.push(if c.is_control() { ' ' } else { c });
         }
+        clean.truncate(clean.trim_end().len());
         Self(clean)
     }
 
@@ -289,5 +293,10 @@ mod tests {
     fn a_note_is_cut_and_never_refused() {
         assert_eq!(Note::new("é".repeat(MAX_NOTE)).as_str().len(), MAX_NOTE);
         assert_eq!(Note::new("  a\u{0}b ").as_str(), "a b");
+        let cut = format!("{} b", "a".repeat(MAX_NOTE - 1));
+        for text in ["a\u{0}", "\u{1} a", &cut] {
+            let note = Note::new(text);
+            assert_eq!(Note::new(note.as_str()), note, "{text:?} reads back");
+        }
     }
 }

@@ -4,6 +4,9 @@ mod answer;
 mod aws;
 mod azure;
 mod cloud;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod gcs;
 mod graves;
 mod http;

@@ -216,7 +216,7 @@ impl BucketOptions {
         }
         let odd = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '=' | '/'));
         if let Some(odd) = self.prefix.chars().find(|c| odd(*c)) {
-            return Err(refuse(format!("the prefix {:?} has a {odd:?}", self.prefix))
+            return Err(refuse(format!("the prefix of the objects has a {odd:?}"))
                 .remedy("use ASCII letters, digits, '-', '_', '=' and '/'"));
         }
         let known = |text: &String| text.starts_with("http://") || text.starts_with("https://");

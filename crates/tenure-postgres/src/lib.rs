@@ -3,6 +3,9 @@
 mod error;
 mod fence;
 mod follow;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod link;
 mod options;
 mod rows;

@@ -70,7 +70,15 @@ impl PostgresOptions {
         }
         let plain = format!("{base}?{}", passed.join("&"));
         let mut config: Config = plain.trim_end_matches('?').parse().map_err(|error| {
-            let text = cause_of(&error);
+            // With an @ after the ?, what looks like an option may be the end of
+            // a password.
+            let text = if query.contains('@') {
+                "an option in it is not known; is there a ? or an @ in the password? Write it as \
+                 %3F or %40"
+                    .to_owned()
+            } else {
+                cause_of(&error)
+            };
             refuse(format!("the PostgreSQL URL is not understood: {text}"))
                 .remedy("write postgres://user@host:5432/database?sslmode=require")
         })?;
@@ -203,7 +211,7 @@ fn ssl_mode(value: &str) -> Result<SslMode> {
         "verify-ca" => SslMode::VerifyCa,
         "verify-full" => SslMode::VerifyFull,
         _ => {
-            return Err(refuse(format!("sslmode={value:?} in the URL is not known"))
+            return Err(refuse("the sslmode in the URL is not known")
                 .remedy("write disable, prefer, require, verify-ca or verify-full"));
         }
     })
@@ -213,13 +221,13 @@ fn flag(key: &str, value: &str) -> Result<bool> {
     match value {
         "1" | "true" | "yes" => Ok(true),
         "0" | "false" | "no" => Ok(false),
-        _ => Err(refuse(format!("{key}={value:?} in the URL is neither 0 nor 1"))),
+        _ => Err(refuse(format!("{key} in the URL is neither 0 nor 1"))),
     }
 }
 
 fn millis(key: &str, value: &str) -> Result<Duration> {
     let number = value.parse().map(Duration::from_millis);
-    number.map_err(|_| refuse(format!("{key}={value:?} in the URL is not a whole number")))
+    number.map_err(|_| refuse(format!("{key} in the URL is not a whole number")))
 }
 
 /// Undoes percent-encoding.
@@ -292,6 +300,10 @@ mod tests {
         assert!(said("postgres:///d").contains("names no host"), "{}", said("postgres:///d"));
         let odd = said("postgres://u:hunter2@h/d?colour=red");
         assert!(odd.contains("colour") && !odd.contains("hunter2"), "{odd}");
+        for cut in ["postgres://u:x?hunter2@h/d", "postgres://u:x?poll_ms=hunter2@h/d"] {
+            let shown = format!("{:?}", PostgresOptions::from_url(cut).map_err(|e| e.to_string()));
+            assert!(!shown.contains("hunter2"), "{shown}");
+        }
         let port = said("postgres://u:hunter2@h:port/d");
         assert!(!port.contains("hunter2"), "{port}");
     }

@@ -344,10 +344,15 @@ fn release_cause(word: &str) -> Option<ReleaseCause> {
     plain.or_else(|| end_cause(word).map(ReleaseCause::Ended))
 }
 
+/// The word by which the journal knows why a member ended.
+pub(crate) fn end_word(cause: EndCause) -> &'static str {
+    ENDS.iter().find(|(c, _)| *c == cause).map_or("expired", |(_, word)| word)
+}
+
 /// The word by which the journal knows a cause.
 pub(crate) fn release_word(cause: ReleaseCause) -> &'static str {
     if let ReleaseCause::Ended(end) = cause {
-        return ENDS.iter().find(|(c, _)| *c == end).map_or("expired", |(_, word)| word);
+        return end_word(end);
     }
     RELEASES.iter().find(|(c, _)| *c == cause).map_or("abandoned", |(_, word)| word)
 }

@@ -161,7 +161,7 @@ impl Drop for Interest {
 }
 
 /// A payload: the namespace, the journal's place, and a hint on each line.
-fn understand(payload: &str) -> Option<Event> {
+pub(crate) fn understand(payload: &str) -> Option<Event> {
     let mut lines = payload.split('\n');
     let ns = lines.next().filter(|ns| !ns.is_empty())?;
     let seq = lines.next().and_then(|seq| seq.parse().ok());

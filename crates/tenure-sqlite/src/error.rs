@@ -39,10 +39,22 @@ impl Fault {
     /// The error as a caller gets it: what was done, to which file, and what
     /// to do about it.
     pub(crate) fn told(self, doing: &str, file: &Path) -> Error {
+        use rusqlite::Error::{
+            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType,
+        };
         let file = file.display();
         let (kind, remedy) = match (&self, self.code()) {
             (Self::Ours(_), _) => (ErrorKind::Internal, ""),
-            (Self::Damaged(_), _) => (
+            // The second: a value of a kind that Tenure never puts there.
+            (
+                Self::Damaged(_)
+                | Self::Sql(
+                    FromSqlConversionFailure(..)
+                    | IntegralValueOutOfRange(..)
+                    | InvalidColumnType(..),
+                ),
+                _,
+            ) => (
                 ErrorKind::Foreign,
                 "restore the file from a backup, or move it away to begin with term 1 again",
             ),
@@ -100,6 +112,7 @@ mod tests {
     use super::*;
     use rusqlite::ffi;
 
+    /// B24: each code leads to its policy.
     #[test]
     fn every_code_gives_its_kind_the_file_and_a_remedy() {
         for (code, kind, word) in [

@@ -177,12 +177,17 @@ fn entry(row: &Row<'_>) -> Outcome<Entry> {
     read(row).map_err(|fault| match fault {
         Fault::Sql(
             FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..),
-        ) => {
-            let seq: i64 = row.get("seq").unwrap_or_default();
-            Fault::Damaged(format!("{seq} of the journal"))
+        ) => Fault::Damaged(format!("{} of the journal", place(row))),
+        // A part of it was refused, by what knows nothing of where it stands.
+        Fault::Damaged(part) if !part.ends_with(" of the journal") => {
+            Fault::Damaged(format!("{} of the journal, {part},", place(row)))
         }
         other => other,
     })
+}
+
+fn place(row: &Row<'_>) -> i64 {
+    row.get("seq").unwrap_or_default()
 }
 
 fn read(row: &Row<'_>) -> Outcome<Entry> {

@@ -12,6 +12,9 @@ mod error;
 mod fence;
 mod filesystem;
 mod follow;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod journal;
 mod judge;
 mod lives;

@@ -212,7 +212,9 @@ fn reap() {
 
 /// The life whose lock file has this name.
 pub(crate) fn life_of(name: &str) -> Option<Incarnation> {
-    name.strip_suffix(".lock").filter(|hex| hex.len() == 32)?.parse().ok()
+    let life: Incarnation = name.strip_suffix(".lock")?.parse().ok()?;
+    // Digits can be written in more than one way; the file's name cannot.
+    (format!("{life}.lock") == name).then_some(life)
 }
 
 /// Creates and locks a file; `None` if another process holds the lock. Somebody

@@ -89,20 +89,23 @@ fn note(text: &str) {
     assert_eq!(Note::new(note.as_str()), note, "a note reads back");
 }
 
-/// A record of the compare-and-swap family, as whoever may write there left it.
+/// A record of the compare-and-swap family, as whoever may write there left it:
+/// an election's, a member's, or what a member stands for.
 pub fn records(data: &[u8]) {
     let json = serde_json::from_slice(data).unwrap_or(Value::Null);
     election(data, &json);
     member(data, &json);
+    // Nobody is asked for by it; a list of everything is not stopped by it.
+    let bucket = Bucket::with("standing", id_in(&json).as_str(), data);
+    bucket.read(&Query::everything()).unwrap();
 }
 
 /// What this version reads and writes; anything else it must keep.
-const OF_ELECTIONS: [&str; 11] = [
+const OF_ELECTIONS: [&str; 10] = [
     "tenure",
     "election",
     "revision",
     "number",
-    "beat",
     "holder",
     "won",
     "step_down",
@@ -110,18 +113,22 @@ const OF_ELECTIONS: [&str; 11] = [
     "reserved",
     "history",
 ];
-const OF_MEMBERS: [&str; 11] = [
+const OF_MEMBERS: [&str; 15] = [
     "tenure",
     "member",
     "incarnation",
     "revision",
     "beat",
     "ttl_ns",
+    "clock",
+    "elapsed_ns",
     "profile",
     "joined_at_ms",
     "condemned",
     "attention",
-    "candidacies",
+    "changes",
+    "ended",
+    "past",
 ];
 
 /// A bucket with one cell in it, and somebody who looks.
@@ -220,9 +227,13 @@ fn election(data: &[u8], json: &Value) {
     }
 }
 
-fn member(data: &[u8], json: &Value) {
+fn id_in(json: &Value) -> MemberId {
     let id = json.get("member").and_then(Value::as_str).and_then(|id| MemberId::new(id).ok());
-    let id = id.unwrap_or_else(|| MemberId::new("m").unwrap());
+    id.unwrap_or_else(|| MemberId::new("m").unwrap())
+}
+
+fn member(data: &[u8], json: &Value) {
+    let id = id_in(json);
     let bucket = Bucket::with("members", id.as_str(), data);
     let everything = Query::everything();
     let listed = bucket.read(&everything).unwrap();

@@ -180,6 +180,17 @@ impl Target {
         }
     }
 
+    /// What else the URL says is understood when the store is opened.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn check(&self, settings: &Settings) -> Result<()> {
+        let _ = settings;
+        match self {
+            #[cfg(feature = "sqlite")]
+            Target::Sqlite { query, .. } => sqlite_options(query, settings).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// Opens the store. Runs on the driver's thread and runtime.
     pub(crate) async fn open(&self, time: &Time, settings: &Settings) -> Result<Opened> {
         let _ = settings;

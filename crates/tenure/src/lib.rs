@@ -6,6 +6,9 @@ mod connect;
 mod driver;
 mod election;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod history;
 mod journal;
 mod lead;

@@ -1,0 +1,155 @@
+//! Entry points for fuzzing, and for the test that replays what fuzzing kept.
+//!
+//! Each takes any bytes and panics if a property does not hold: that is what a
+//! fuzzer looks for. Not part of the crate's interface.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+use tenure_core::{Entry, Happening, Hint, MemberRef};
+use tenure_store::{ErrorKind, Result};
+
+use crate::rows::{PageRow, SnapshotRow, ViewRow, end_word, parse, release_word};
+use crate::watch::{Event, understand};
+
+/// What the functions answer with, as JSON.
+pub fn answers(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Some(page) = checked(parse::<PageRow>(&text).and_then(PageRow::page)) {
+        let written: Vec<Value> = page.entries.iter().map(written).collect();
+        let again = json!({
+            "seq": signed(page.seq.get()), "trimmed": signed(page.trimmed.get()),
+            "entries": written,
+        });
+        let again = parse::<PageRow>(&again.to_string()).unwrap().page().unwrap();
+        assert_eq!((again.seq, again.trimmed), (page.seq, page.trimmed));
+        assert_eq!(again.entries, page.entries, "a page reads back");
+    }
+    if let Some(snapshot) = checked(parse::<SnapshotRow>(&text).and_then(SnapshotRow::snapshot)) {
+        let again = checked(parse::<SnapshotRow>(&text).and_then(SnapshotRow::snapshot));
+        assert_eq!(again, Some(snapshot));
+    }
+    checked(parse::<ViewRow>(&text).and_then(ViewRow::view));
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap()
+}
+
+/// A refusal says that the answer is not one of Tenure's.
+fn checked<T>(result: Result<T>) -> Option<T> {
+    let error = match result {
+        Ok(value) => return Some(value),
+        Err(error) => error,
+    };
+    assert_eq!(error.kind(), ErrorKind::Foreign, "{error}");
+    assert!(error.to_string().starts_with("the database answered with "), "{error}");
+    None
+}
+
+/// An entry, as the function `journal` has it.
+fn written(entry: &Entry) -> Value {
+    let mut row = json!({"seq": signed(entry.seq.get()), "at_ms": signed(entry.at.unix_millis())});
+    let mut put = |key: &str, value: Value| row[key] = value;
+    put("election", entry.what.election().map(ToString::to_string).into());
+    let who = |put: &mut dyn FnMut(&str, Value), member: &MemberRef| {
+        put("member", member.id.as_str().into());
+        put("life", member.incarnation.to_string().into());
+    };
+    match &entry.what {
+        Happening::Joined { member, profile } => {
+            who(&mut put, member);
+            put("kind", "joined".into());
+            put("endpoints", profile.endpoints().to_vec().into());
+            let hex = profile.metadata().iter().map(|byte| format!("{byte:02x}"));
+            put("metadata", hex.collect::<String>().into());
+        }
+        Happening::Left { member } => {
+            who(&mut put, member);
+            put("kind", "left".into());
+        }
+        Happening::Ended { member, cause } => {
+            who(&mut put, member);
+            put("kind", "ended".into());
+            put("cause", end_word(*cause).into());
+        }
+        Happening::Stood { member, priority, .. } => {
+            who(&mut put, member);
+            put("kind", "stood".into());
+            put("priority", priority.get().into());
+        }
+        Happening::Elected { term } => {
+            who(&mut put, &term.member);
+            put("kind", "elected".into());
+            put("number", signed(term.number.get()).into());
+        }
+        Happening::Released { number, member, cause, heir, .. } => {
+            who(&mut put, member);
+            put("kind", "released".into());
+            put("number", signed(number.get()).into());
+            put("cause", release_word(*cause).into());
+            put("heir", heir.as_ref().map(ToString::to_string).into());
+        }
+        Happening::StepDownAsked { number, reason, by, to, .. } => {
+            put("kind", "step-down asked".into());
+            put("number", signed(number.get()).into());
+            put("reason", reason.as_str().into());
+            put("by", by.as_str().into());
+            put("heir", to.as_ref().map(ToString::to_string).into());
+        }
+        Happening::Paused { reason, by, .. } => {
+            put("kind", "paused".into());
+            put("reason", reason.as_str().into());
+            put("by", by.as_str().into());
+        }
+        Happening::Resumed { by, .. } => {
+            put("kind", "resumed".into());
+            put("by", by.as_str().into());
+        }
+    }
+    row
+}
+
+/// The payload of a notification, which anybody may have sent (rule N1).
+pub fn hints(data: &[u8]) {
+    let payload = String::from_utf8_lossy(data);
+    let named = payload.split('\n').next().is_some_and(|line| !line.is_empty());
+    let Some(event) = understand(&payload) else {
+        assert!(!named, "whatever names a namespace is a reason to look");
+        return;
+    };
+    let Event::News { ns, seq, hints } = &event else { panic!("{event:?}") };
+    assert!(named && payload.starts_with(ns.as_ref()));
+    let mut again = format!("{ns}\n{seq}");
+    for hint in hints.iter().flat_map(|hints| hints.iter()) {
+        again.push('\n');
+        again.push_str(&line(hint));
+    }
+    let back = understand(&again);
+    assert_eq!(format!("{back:?}"), format!("{:?}", Some(event)), "{again:?}");
+}
+
+fn line(hint: &Hint) -> String {
+    match hint {
+        Hint::Anything => "a".into(),
+        Hint::Election(name) => format!("e\t{name}"),
+        Hint::Vacant { election, heir: None } => format!("v\t{election}"),
+        Hint::Vacant { election, heir: Some(heir) } => format!("v\t{election}\t{heir}"),
+        Hint::Gone(life) => format!("g\t{life}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_store::fuzzing::replay;
+
+    #[test]
+    fn kept_inputs_of_answers_hold() {
+        replay("postgres_answers", answers);
+    }
+
+    #[test]
+    fn kept_inputs_of_hints_hold() {
+        replay("postgres_hints", hints);
+    }
+}
