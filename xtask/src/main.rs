@@ -7,6 +7,7 @@ mod bench;
 mod chaos;
 mod failure;
 mod fix;
+mod fuzz;
 mod metadata;
 mod model;
 mod servers;
@@ -32,6 +33,7 @@ cargo xtask <verb>
   sim [options]   run seeds of the simulator; --help lists the options
   model [world]   search small worlds of the machine to their end; --short: few
   spec            check the TLA+ specification with TLC, and that it can fail
+  fuzz [target]   look for inputs that break a parser; --seconds N, --keep
   chaos [options] hurt real processes and their store; --help lists the options
   serve [name]    start the servers that tests use, print how to reach them, and
                   stop them at Ctrl-C
@@ -61,9 +63,10 @@ fn dispatch(args: &[String]) -> Outcome {
         "bench" => bench::run(rest),
         "serve" => servers::serve(rest),
         "sim" => sim::run(rest),
+        "fuzz" => fuzz::run(rest),
         "chaos" => chaos::run(rest),
         "model" => model::run(rest),
-        "spec" => no_arguments(verb, rest).and_then(|()| spec::run()),
+        "spec" => spec::run(rest),
         // How this program starts the process that keeps a server; not for people.
         servers::GUARD => servers::guard(rest),
         "help" | "--help" | "-h" => {
