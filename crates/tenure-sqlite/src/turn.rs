@@ -1,11 +1,14 @@
 //! Waiting in line for the write lock.
 //!
-//! SQLite has no queue: whoever happens to try while the lock is free gets it.
-//! Of a hundred who write at once, the one who has just written is awake and
-//! tries first, and another may lose every time until its patience is over. So
-//! the stores of all processes line up before they try: for a kernel lock
-//! (flock) on the file `line` beside the database, which Linux grants in the
-//! order in which it was asked for, and takes back when a process dies.
+//! SQLite has no queue: whoever happens to try while the lock is free gets it,
+//! and those who wait find out by trying again and again. Of a hundred who write
+//! at once, most are busy with trying, and one may lose until its patience is
+//! over. So the stores of all processes line up before they try: for a kernel
+//! lock (flock) on the file `line` beside the database. Those who wait for it
+//! sleep, the kernel wakes them in the order in which they came, and takes the
+//! lock back when a process dies. It is not handed over, though: on a busy
+//! machine one who is awake may take it before the one who was woken. What keeps
+//! a long wait from becoming an error is [`Patience`].
 //!
 //! The line is a courtesy, not what keeps writers apart: that is SQLite's lock.
 //! Whoever stands in it still tries now and then out of turn, so that a process
@@ -166,6 +169,7 @@ mod tests {
     /// Waits for the turn itself, however many tries out of turn pass.
     fn until_first(place: &mut Place) {
         while !is_first(place) {
+            assert!(!matches!(place, Place::Nowhere), "it stands in line");
             place.wait(0, Duration::MAX);
         }
     }
