@@ -49,7 +49,8 @@ BEGIN
     RETURN QUERY
         SELECT t.ord::integer, 'won', e.number, _ms(e.elected_at), NULL::jsonb
         FROM _items(p_elections, NULL, p_nonces) t
-        JOIN elections e ON e.ns = p_ns AND e.name = t.name
+        CROSS JOIN LATERAL (
+            SELECT * FROM elections e WHERE e.ns = p_ns AND e.name = t.name OFFSET 0) e
         WHERE (e.life = p_life) IS TRUE AND e.holder = p_member AND e.won_nonce = t.number;
     GET DIAGNOSTICS v_won = ROW_COUNT;
     IF v_won < cardinality(p_elections) THEN
@@ -58,8 +59,9 @@ BEGIN
                 SELECT array_agg(t.name ORDER BY t.ord) AS names,
                        array_agg(t.ord ORDER BY t.ord) AS ords
                 FROM _items(p_elections, NULL, p_nonces) t
-                LEFT JOIN elections e ON e.ns = p_ns AND e.name = t.name
-                    
+                LEFT JOIN LATERAL (
+                    SELECT * FROM elections e
+                    WHERE e.ns = p_ns AND e.name = t.name OFFSET 0) e ON true
                 WHERE (e.life = p_life AND e.holder = p_member AND e.won_nonce = t.number)
                       IS NOT TRUE
             )
@@ -92,9 +94,12 @@ CREATE FUNCTION {schema}._is_quiet(
 BEGIN
     RETURN NOT EXISTS (
         SELECT FROM _items(p_elections, p_priorities) t
-        LEFT JOIN elections e ON e.ns = p_ns AND e.name = t.name
-        LEFT JOIN candidates c ON c.ns = p_ns AND c.election = t.name AND c.member = p_member
-             AND (c.life = p_life) IS TRUE AND c.priority = t.priority
+        LEFT JOIN LATERAL (
+            SELECT * FROM elections e WHERE e.ns = p_ns AND e.name = t.name OFFSET 0) e ON true
+        LEFT JOIN LATERAL (
+            SELECT c.member FROM candidates c
+            WHERE c.ns = p_ns AND c.election = t.name AND c.member = p_member
+              AND (c.life = p_life) IS TRUE AND c.priority = t.priority OFFSET 0) c ON true
         LEFT JOIN members m ON m.ns = p_ns AND m.id = e.holder AND m.life = e.life
              AND m.life <> p_life AND m.expires_at > clock_timestamp()
         WHERE c.member IS NULL OR m.id IS NULL);
@@ -128,7 +133,7 @@ END $$;
 --
 -- Each step is one statement over all of them, found by their keys, and a step
 -- with nothing to do is left out: a single bid is as much in a hurry as a
--- thousand are.
+-- thousand are. See `_items` for how they are found.
 CREATE FUNCTION {schema}._bid(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint, p_now timestamptz,
     p_names text[], p_priorities integer[], p_nonces bigint[], p_grace_us bigint
@@ -157,7 +162,8 @@ BEGIN
            array_agg(DISTINCT m.id) FILTER (WHERE m.id IS NOT NULL)
         INTO v_names, v_priorities, v_nonces, v_new, v_dead
         FROM _items(p_names, p_priorities, p_nonces) t
-        LEFT JOIN elections e ON e.ns = p_ns AND e.name = t.name
+        LEFT JOIN LATERAL (
+            SELECT * FROM elections e WHERE e.ns = p_ns AND e.name = t.name OFFSET 0) e ON true
         LEFT JOIN members m ON m.ns = p_ns AND m.id = e.holder AND m.life = e.life
              AND e.life <> p_life AND m.expires_at <= clock_timestamp()
         WHERE NOT coalesce(e.won_by = p_life AND t.number <= e.won_nonce, false);
@@ -215,7 +221,8 @@ BEGIN
         SELECT array_agg(e.name), array_agg(t.number), count(e.life)
             INTO v_open, v_open_nonces, v_own
             FROM _items(v_names, v_priorities, v_nonces) t
-            JOIN elections e ON e.ns = p_ns AND e.name = t.name
+            CROSS JOIN LATERAL (
+                SELECT * FROM elections e WHERE e.ns = p_ns AND e.name = t.name OFFSET 0) e
             LEFT JOIN members h ON h.ns = p_ns AND h.id = e.heir AND h.expires_at > p_now
             WHERE NOT e.paused AND t.priority > 0 AND CASE
                 WHEN e.life IS NULL
@@ -225,7 +232,10 @@ BEGIN
     IF v_open IS NOT NULL THEN
         SELECT array_agg(l.name), array_agg(l.nonce) INTO v_won, v_won_nonces FROM (
             SELECT e.name, t.number AS nonce FROM _items(v_open, NULL, v_open_nonces) t
-            JOIN elections e ON e.ns = p_ns AND e.name = t.name
+            CROSS JOIN LATERAL (
+                SELECT e.ctid FROM elections e
+                WHERE e.ns = p_ns AND e.name = t.name OFFSET 0) f
+            JOIN elections e ON e.ctid = f.ctid
             FOR UPDATE OF e SKIP LOCKED) l;
         IF coalesce(cardinality(v_won), 0) < cardinality(v_open) THEN
             v_fenced := ARRAY(SELECT unnest(v_open) EXCEPT SELECT unnest(v_won));
@@ -251,7 +261,10 @@ BEGIN
                 elected_at = p_now, heir = NULL, heir_until = NULL,
                 asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL
             FROM _items(v_won, NULL, v_won_nonces) t
-            WHERE e.ns = p_ns AND e.name = t.name
+            CROSS JOIN LATERAL (
+                SELECT x.ctid FROM elections x
+                WHERE x.ns = p_ns AND x.name = t.name OFFSET 0) f
+            WHERE e.ctid = f.ctid
             RETURNING e.name, e.number
         )
         SELECT v_elected || array_agg(ROW('elected', w.name, w.number, p_member, p_life, NULL,
@@ -296,7 +309,8 @@ BEGIN
                p_successors[t.ord] AS successor, p_successor_us[t.ord] AS successor_us,
                e.number AS newest, e.life IS NOT NULL AND t.number IS NOT NULL AS term
         FROM _items(p_elections, NULL, p_numbers) t
-        JOIN elections e ON e.ns = p_ns AND e.name = t.name
+        CROSS JOIN LATERAL (
+            SELECT * FROM elections e WHERE e.ns = p_ns AND e.name = t.name OFFSET 0) e
         WHERE t.number IS NULL
            OR (t.number = e.number AND e.life = p_life AND e.holder = p_member)
         ORDER BY t.name, t.number NULLS LAST

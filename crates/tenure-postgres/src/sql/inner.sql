@@ -26,6 +26,13 @@ END $$;
 -- The condition is always true. To the planner it is one that few rows meet, so
 -- that it expects one row and looks each up by its key: without it, it expects
 -- ten, and rather reads all elections of the namespace.
+--
+-- What is joined to them is looked up in a LATERAL query that OFFSET 0 keeps as
+-- it is written: for each item, by the whole key. A plan made while the table is
+-- empty would take reading all of the namespace for each item to cost the same,
+-- and the session would go on to do so with ten thousand elections in it. Where
+-- a row is changed it is found that way too, and named by its place (ctid),
+-- which nobody else can change: whoever changes these rows has entered.
 CREATE FUNCTION {schema}._items(
     p_names text[], p_priorities integer[] DEFAULT NULL, p_numbers bigint[] DEFAULT NULL
 ) RETURNS TABLE (name text, priority integer, number bigint, ord bigint)
@@ -129,10 +136,12 @@ DECLARE
     v_lives uuid[];
 BEGIN
     WITH held AS (
-        SELECT t.ord, e.name, e.number, e.holder, e.life, p_causes[t.ord] AS cause,
+        SELECT t.ord, e.tid, e.name, e.number, e.holder, e.life, p_causes[t.ord] AS cause,
                p_successors[t.ord] AS successor, p_successor_us[t.ord] AS successor_us
         FROM _items(p_names) t
-        JOIN elections e ON e.ns = p_ns AND e.name = t.name
+        CROSS JOIN LATERAL (
+            SELECT e.*, e.ctid AS tid FROM elections e
+            WHERE e.ns = p_ns AND e.name = t.name OFFSET 0) e
         WHERE e.life IS NOT NULL
     ), chosen AS (
         SELECT h.*, CASE WHEN r.us > 0 THEN r.member END AS heir,
@@ -154,7 +163,7 @@ BEGIN
         SET holder = NULL, life = NULL, elected_at = NULL,
             asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL,
             heir = c.heir, heir_until = c.heir_until
-        FROM chosen c WHERE e.ns = p_ns AND e.name = c.name
+        FROM chosen c WHERE e.ctid = c.tid
     )
     SELECT array_agg(ROW('released', c.name, c.number, c.holder, c.life, NULL, c.cause, NULL,
                          NULL, c.heir, NULL, NULL)::entry ORDER BY c.ord),
@@ -181,12 +190,19 @@ BEGIN
     WITH stood AS (
         DELETE FROM candidates c
         USING _items(p_names) t
-        WHERE c.ns = p_ns AND c.election = t.name AND c.member = p_member
-          AND (c.life = p_life) IS TRUE
+        CROSS JOIN LATERAL (
+            SELECT x.ctid FROM candidates x
+            WHERE x.ns = p_ns AND x.election = t.name AND x.member = p_member
+              AND (x.life = p_life) IS TRUE OFFSET 0) f
+        WHERE c.ctid = f.ctid
         RETURNING c.election
     )
     UPDATE elections e SET heir = NULL, heir_until = NULL
-    FROM stood s WHERE e.ns = p_ns AND e.name = s.election AND e.heir = p_member;
+    FROM stood s
+    CROSS JOIN LATERAL (
+        SELECT x.ctid FROM elections x
+        WHERE x.ns = p_ns AND x.name = s.election OFFSET 0) f
+    WHERE e.ctid = f.ctid AND e.heir = p_member;
 END $$;
 
 -- Drops elections that nobody ever won, stands for or has paused (H27).
