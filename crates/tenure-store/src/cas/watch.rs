@@ -96,10 +96,7 @@ impl Poller {
     async fn look(&mut self) -> Result<()> {
         let elections = match self.named() {
             Some(named) => {
-                if self.holds_unlisted(&named) {
-                    self.handle.load_elections(&self.ns).await?;
-                    self.listed = Some(self.handle.now());
-                }
+                self.list_own(&named).await?;
                 self.look_at_due(named).await?
             }
             None => {
@@ -136,23 +133,36 @@ impl Poller {
         (!named.is_empty()).then_some(named)
     }
 
-    /// Whether this process holds any of these, and has not looked for many ttls
-    /// whether they are still there: its heartbeats do not touch them, and what
-    /// somebody removed by hand is to be noticed in the end.
-    fn holds_unlisted(&self, named: &[ElectionName]) -> bool {
+    /// Looks once in many ttls whether what this process holds is still there:
+    /// its heartbeats do not touch it, and what somebody removed by hand is to be
+    /// noticed in the end.
+    async fn list_own(&mut self, named: &[ElectionName]) -> Result<()> {
         const TTLS: u32 = 4;
-        let own = named.iter().find_map(|name| {
-            let key = self.handle.keys.election(&self.ns, name);
-            let seen = self.handle.known::<ElectionRecord>(&key)?;
-            let holder = seen.record.holder.as_ref()?;
-            let key = self.handle.keys.member(&self.ns, &holder.member);
-            let written = self.handle.memory().written(&key, holder.incarnation);
-            written.map(|_| holder.ttl_ns)
+        let own: Vec<_> =
+            named.iter().filter_map(|name| Some((name, self.own_ttl(name)?))).collect();
+        let Some(ttl) = own.iter().map(|(_, ttl)| *ttl).min() else { return Ok(()) };
+        let recently = |listed| self.handle.now().since(listed) < ttl * TTLS;
+        if self.listed.is_some_and(recently) {
+            return Ok(());
+        }
+        self.handle.load_elections(&self.ns).await?;
+        self.listed = Some(self.handle.now());
+        let gone = own.into_iter().map(|(name, _)| name).filter(|name| {
+            self.handle
+                .known::<ElectionRecord>(&self.handle.keys.election(&self.ns, name))
+                .is_none()
         });
-        let long_ago = |ttl: Duration| {
-            self.listed.is_none_or(|listed| self.handle.now().since(listed) >= ttl * TTLS)
-        };
-        own.is_some_and(long_ago)
+        self.queue.extend(gone.cloned().map(Hint::Election));
+        Ok(())
+    }
+
+    /// The ttl of an election that this process holds itself, as far as it knows.
+    fn own_ttl(&self, name: &ElectionName) -> Option<Duration> {
+        let key = self.handle.keys.election(&self.ns, name);
+        let seen = self.handle.known::<ElectionRecord>(&key)?;
+        let holder = seen.record.holder.as_ref()?;
+        let key = self.handle.keys.member(&self.ns, &holder.member);
+        self.handle.memory().written(&key, holder.incarnation).map(|_| holder.ttl_ns)
     }
 
     /// Looks at those that it is time to look at, and gives all that are known.

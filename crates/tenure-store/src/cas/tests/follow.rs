@@ -121,6 +121,21 @@ async fn a_record_that_was_removed_under_its_holder_is_news() {
     assert_eq!(a.win("e", 2), 2);
 }
 
+/// H5: also if it was won and removed between two looks of the one who follows.
+#[tokio::test(start_paused = true)]
+async fn a_record_that_was_removed_before_it_was_followed_is_news() {
+    let wire = Wire::default();
+    let a = Process::joined(&wire, "a", 1);
+    let mut hints = following(&a).await;
+    a.win("e", 1);
+    let key = "tenure/default/elections/e";
+    let Loaded::Found { version, .. } = ready(wire.load(key, None)).unwrap() else {
+        panic!("no record");
+    };
+    ready(wire.remove(key, &version)).unwrap();
+    assert_eq!(heard(&mut *hints).await.unwrap(), election("e"));
+}
+
 /// What waits for a term looks by itself; following adds nothing to that.
 #[tokio::test(start_paused = true)]
 async fn following_a_held_election_asks_nothing_before_its_ttl_is_over() {
