@@ -131,7 +131,9 @@ fn judge(db: &DbError) -> (ErrorKind, &'static str) {
             "Tenure's schema is missing or not complete: run the program once with a role that \
              may create it, or apply the text of `tenure schema postgres`",
         ),
-        "22023" | "22001" | "22021" => (ErrorKind::Invalid, "correct the request"),
+        "22003" | "22008" | "22023" | "22001" | "22021" | "23502" | "23514" => {
+            (ErrorKind::Invalid, "correct the request")
+        }
         text if text.starts_with("08") => (ErrorKind::Unreachable, "it is tried again"),
         text if text.starts_with("53") => (ErrorKind::Busy, "the server is short of resources"),
         _ => (ErrorKind::Internal, "the server's log says more"),

@@ -34,6 +34,9 @@ LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
     v_verb text;
 BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles r WHERE r.rolname = p_role) THEN
+        RAISE EXCEPTION 'there is no role "%"', p_role USING ERRCODE = '42704';
+    END IF;
     EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', {channel}, p_role);
     FOR v_verb IN
         SELECT p.oid::regprocedure::text FROM pg_proc p

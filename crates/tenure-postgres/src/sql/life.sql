@@ -75,13 +75,12 @@ END $$;
 CREATE FUNCTION {schema}._check(p_ns text, p_member text, p_ttl_us bigint) RETURNS void
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-    IF p_ns IS NULL OR octet_length(p_ns) NOT BETWEEN 1 AND 200 OR p_ns ~ '[[:cntrl:]]' THEN
-        RAISE EXCEPTION 'a namespace has 1 to 200 bytes and no control characters'
+    IF _is_name(p_ns) IS NOT TRUE THEN
+        RAISE EXCEPTION 'a namespace has 1 to 200 bytes, no control characters, and no space at either end'
             USING ERRCODE = '22023';
     END IF;
-    IF p_member IS NULL OR octet_length(p_member) NOT BETWEEN 1 AND 200
-       OR p_member ~ '[[:cntrl:]]' THEN
-        RAISE EXCEPTION 'a member id has 1 to 200 bytes and no control characters'
+    IF _is_name(p_member) IS NOT TRUE THEN
+        RAISE EXCEPTION 'a name has 1 to 200 bytes, no control characters, and no space at either end'
             USING ERRCODE = '22023';
     END IF;
     IF p_ttl_us IS NULL OR p_ttl_us <= 0 THEN

@@ -1,6 +1,32 @@
 -- The tables. Plain and durable, never unlogged: a term number must survive a
 -- crash of the server (H18). Names compare by their bytes, whatever the
 -- database's collation is.
+--
+-- What could never be right is refused by the tables themselves, whatever
+-- language it comes from: one name that nobody can have, and nobody could read
+-- the others any more.
+
+-- No control characters, and no space at either end, in all of Unicode.
+CREATE FUNCTION {schema}._is_printable(p_text text) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT p_text !~ E'[\\u0001-\\u001f\\u007f-\\u009f]'
+       AND p_text !~ E'^[\\u0020\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]'
+       AND p_text !~ E'[\\u0020\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]$'
+$$;
+
+-- As long as a namespace, an election's name and a member's id may be.
+CREATE FUNCTION {schema}._is_name(p_name text) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT octet_length(p_name) BETWEEN 1 AND 200 AND {schema}._is_printable(p_name)
+$$;
+
+CREATE FUNCTION {schema}._are_endpoints(p_endpoints text[]) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT cardinality(p_endpoints) <= 16 AND coalesce(array_ndims(p_endpoints), 1) = 1
+       AND NOT EXISTS (SELECT FROM unnest(p_endpoints) AS t(endpoint) WHERE
+           (octet_length(t.endpoint) BETWEEN 1 AND 255
+            AND {schema}._is_printable(t.endpoint)) IS NOT TRUE)
+$$;
 
 -- One row: the version of all this, and what an operator may change.
 CREATE TABLE {schema}.settings (
@@ -25,7 +51,8 @@ CREATE TABLE {schema}.settings (
 CREATE TABLE {schema}.namespaces (
     ns      text COLLATE "C" PRIMARY KEY,
     seq     bigint NOT NULL DEFAULT 0,
-    trimmed bigint NOT NULL DEFAULT 0
+    trimmed bigint NOT NULL DEFAULT 0,
+    CONSTRAINT a_namespace_has_1_to_200_printable_bytes CHECK ({schema}._is_name(ns))
 ) WITH (fillfactor = 50);
 
 -- One row for each living process. A heartbeat updates it and nothing else.
@@ -50,7 +77,10 @@ CREATE TABLE {schema}.profiles (
     id        text COLLATE "C" NOT NULL,
     endpoints text[] NOT NULL,
     metadata  bytea  NOT NULL,
-    PRIMARY KEY (ns, id)
+    PRIMARY KEY (ns, id),
+    CONSTRAINT there_are_at_most_16_endpoints_of_1_to_255_printable_bytes
+        CHECK ({schema}._are_endpoints(endpoints)),
+    CONSTRAINT metadata_has_at_most_4096_bytes CHECK (octet_length(metadata) <= 4096)
 );
 
 -- Kept for as long as they have a number, so that numbers never go back.
@@ -81,7 +111,11 @@ CREATE TABLE {schema}.elections (
     -- keeps others from changing a key, and from nothing else: a new term waits
     -- for the fenced transaction, while ending a holder, asking it to step down
     -- or pausing the election do not.
-    UNIQUE (ns, name, number)
+    UNIQUE (ns, name, number),
+    CONSTRAINT an_election_name_has_1_to_200_printable_bytes CHECK ({schema}._is_name(name)),
+    -- A term without a nonce could not be told to whoever won it.
+    CONSTRAINT a_term_has_a_holder_a_life_and_a_nonce
+        CHECK ((holder IS NULL) = (life IS NULL) AND (life IS NULL OR won_nonce IS NOT NULL))
 ) WITH (fillfactor = 70);
 
 -- By life only what a life holds is looked up. A statement that names the
@@ -95,7 +129,8 @@ CREATE TABLE {schema}.candidates (
     life     uuid        NOT NULL,
     priority integer     NOT NULL,
     since    timestamptz NOT NULL,
-    PRIMARY KEY (ns, election, member)
+    PRIMARY KEY (ns, election, member),
+    CONSTRAINT a_priority_is_0_to_65535 CHECK (priority BETWEEN 0 AND 65535)
 );
 
 CREATE INDEX candidates_life ON {schema}.candidates (life);
@@ -116,7 +151,9 @@ CREATE TABLE {schema}.journal (
     heir      text COLLATE "C",
     endpoints text[],
     metadata  bytea,
-    PRIMARY KEY (ns, seq)
+    PRIMARY KEY (ns, seq),
+    CONSTRAINT a_cause_is_one_of_the_protocol CHECK (cause IN ('expired', 'proven dead',
+        'superseded', 'evicted', 'resigned', 'stepped down', 'abandoned', 'left'))
 );
 
 CREATE INDEX journal_election ON {schema}.journal (ns, election, seq) WHERE election IS NOT NULL;

@@ -1,0 +1,354 @@
+//! The SQL functions, called as anybody may call them: with any argument that
+//! the driver can send.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::HashMap;
+
+use common::{Place, admin};
+use tenure_core::{Namespace, Query};
+use tenure_store::Store;
+use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
+
+/// What a call may be refused with, as `docs/sql.md` has it.
+const REFUSALS: [&str; 8] = [
+    "TN001", // the term is over
+    "22003", // a number out of range
+    "22008", // an instant beyond the calendar
+    "22023", // an argument that can never be right
+    "2201W", // a negative limit
+    "23502", // NULL where there must be a value
+    "23514", // a name, priority or profile that cannot be
+    "42704", // grant_to: there is no such role
+];
+
+/// What each verb that gives rows may answer.
+const OUTCOMES: [(&str, &[&str]); 7] = [
+    ("join", &["in", "taken"]),
+    ("heartbeat", &["alive", "ended", "superseded"]),
+    ("claim", &["won", "held", "fenced", "ended", "superseded"]),
+    ("ask_step_down", &["done", "unchanged", "vacant", "superseded", "no such candidate"]),
+    ("pause", &["done", "unchanged"]),
+    ("resume", &["done", "unchanged"]),
+    ("evict", &["done", "unchanged", "no such member"]),
+];
+
+const TEXTS: [&str; 18] = [
+    "",
+    " ",
+    " x",
+    "x\u{a0}",
+    "a\nb",
+    "a\tb",
+    "\u{1}",
+    "\u{7f}",
+    "x\u{85}",
+    "'; DROP SCHEMA tenure; --",
+    "\"",
+    "\\",
+    "{a,NULL}",
+    "NULL",
+    "%s$1",
+    "選挙",
+    "\u{feff}\u{202e}",
+    "😀",
+];
+
+const NUMBERS: [i64; 12] = [
+    0,
+    -1,
+    1,
+    65_535,
+    65_536,
+    1 << 31,
+    -(1 << 31),
+    1 << 53,
+    i64::MAX,
+    i64::MIN,
+    86_400_000_000,
+    9_223_372_036_854_775,
+];
+
+/// Chance, and who calls: a member goes on under the same life for a while.
+struct Dice {
+    state: u64,
+    who: usize,
+    round: usize,
+}
+
+impl Dice {
+    fn below(&mut self, most: usize) -> usize {
+        self.state =
+            self.state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        usize::try_from(self.state >> 33).unwrap() % most
+    }
+
+    fn one_of<T: Clone>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())].clone()
+    }
+
+    fn odd(&mut self) -> bool {
+        self.below(14) == 0
+    }
+
+    fn text(&mut self, name: &str) -> Option<String> {
+        if self.odd() {
+            return match self.below(40) {
+                0..5 => None,
+                5..10 => Some("x".repeat(201)),
+                10 => Some("ü".repeat(1 << 19)),
+                _ => Some(self.one_of(&TEXTS).to_owned()),
+            };
+        }
+        let usual: &[&str] = match name {
+            "p_ns" => &["default", "default", "other"],
+            "p_which" => &["all", "named", "held", "nothing"],
+            "p_names" | "p_elections" | "p_election" => &["e1", "e2", "e3", "a/b"],
+            "p_causes" => &["resigned", "stepped down", "abandoned", "left", "expired"],
+            "p_endpoints" => &["h:1", "h:2"],
+            "p_role" => &["nobody_at_all"],
+            // Whoever is preferred, and whatever term there is.
+            "p_to" | "p_successors" if self.below(3) > 0 => return None,
+            "p_member" => return Some(format!("m{}", self.who)),
+            _ => &["m1", "m2", "m3"],
+        };
+        Some(self.one_of(usual).to_owned())
+    }
+
+    fn number(&mut self, name: &str) -> Option<i64> {
+        if self.odd() {
+            let any = self.one_of(&NUMBERS);
+            return (self.below(5) > 0).then_some(any);
+        }
+        if name == "p_number" && self.below(2) == 0 {
+            return None;
+        }
+        Some(match name {
+            "p_ttl_us" => 60_000_000,
+            "p_wait_ms" | "p_grace_us" | "p_successor_us" => self.one_of(&[0, 1_000_000]),
+            "p_priorities" => self.one_of(&[0, 100, 100, 7]),
+            "p_limit" | "p_history" => 500,
+            "p_nonces" => i64::try_from(self.round * 9 + self.below(9)).unwrap(),
+            _ => i64::try_from(self.below(6)).unwrap(),
+        })
+    }
+
+    /// How many things; mostly as many as everywhere in the call.
+    fn length(&mut self, usual: usize) -> Option<usize> {
+        if !self.odd() {
+            return Some(usual);
+        }
+        self.one_of(&[None, Some(0), Some(1), Some(17), Some(600)])
+    }
+
+    fn argument(&mut self, name: &str, kind: &str, usual: usize) -> Box<dyn ToSql + Sync> {
+        let int = |n: i64| i32::try_from(n).unwrap_or(if n < 0 { i32::MIN } else { i32::MAX });
+        match kind {
+            "text" | "name" => Box::new(self.text(name)),
+            "uuid" => {
+                let old = usize::from(self.odd());
+                let life = (self.round / 3).saturating_sub(old) * 10 + self.who;
+                let life = format!("00000000-0000-0000-0000-{life:012}");
+                Box::new((!self.odd()).then_some(life))
+            }
+            "bigint" => Box::new(self.number(name)),
+            "integer" => Box::new(self.number(name).map(int)),
+            "boolean" => Box::new(self.one_of(&[Some(true), Some(false), Some(false), None])),
+            "bytea" => {
+                let long = if self.odd() { 1 << 20 } else { self.below(9) };
+                Box::new((!self.odd()).then(|| vec![0xff_u8; long]))
+            }
+            "text[]" => Box::new(
+                self.length(usual).map(|n| (0..n).map(|_| self.text(name)).collect::<Vec<_>>()),
+            ),
+            "bigint[]" => Box::new(
+                self.length(usual).map(|n| (0..n).map(|_| self.number(name)).collect::<Vec<_>>()),
+            ),
+            "integer[]" => {
+                Box::new(self.length(usual).map(|n| {
+                    (0..n).map(|_| self.number(name).map(int)).collect::<Vec<Option<i32>>>()
+                }))
+            }
+            other => panic!("a parameter of a kind that this test does not know: {other}"),
+        }
+    }
+}
+
+/// A function that clients may call, with the names and kinds of its arguments.
+struct Verb {
+    name: String,
+    arguments: Vec<(String, String)>,
+}
+
+/// All of them, from the server's own catalogue: none is forgotten here.
+async fn verbs(client: &Client, schema: &str) -> Vec<Verb> {
+    let asked = "SELECT p.proname::text, (p.proargnames)[1:p.pronargs]::text[], \
+                 ARRAY(SELECT format_type(t, NULL) FROM unnest(p.proargtypes) \
+                       WITH ORDINALITY AS u(t, ord) ORDER BY u.ord)::text[] \
+                 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace \
+                 WHERE n.nspname = $1 AND left(p.proname, 1) <> '_' ORDER BY 1";
+    let rows = client.query(asked, &[&schema]).await.unwrap();
+    let verb = |row: &tokio_postgres::Row| {
+        let names: Option<Vec<String>> = row.get(1);
+        let kinds: Vec<String> = row.get(2);
+        let arguments = names.unwrap_or_default().into_iter().zip(kinds).collect();
+        Verb { name: row.get(0), arguments }
+    };
+    rows.iter().map(verb).collect()
+}
+
+/// Calls it, and says what came back: an outcome or a refusal.
+async fn call(client: &Client, schema: &str, verb: &Verb, dice: &mut Dice) -> String {
+    let usual = 1 + dice.below(3);
+    dice.who = 1 + dice.below(3);
+    let mut places = Vec::new();
+    let mut values: Vec<Box<dyn ToSql + Sync>> = Vec::new();
+    for (i, (name, kind)) in verb.arguments.iter().enumerate() {
+        // The driver has no kind for these two.
+        let cast = if kind == "uuid" || kind == "name" { "text::" } else { "" };
+        places.push(format!("${}::{cast}{kind}", i + 1));
+        values.push(dice.argument(name, kind, usual));
+    }
+    let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(AsRef::as_ref).collect();
+    let sql = format!("SELECT * FROM {schema}.{}({})", verb.name, places.join(", "));
+    match client.query(&sql, &values).await {
+        Ok(rows) => {
+            let known = OUTCOMES.iter().find(|(name, _)| *name == verb.name);
+            let Some((_, outcomes)) = known else { return format!("{}: fine", verb.name) };
+            for row in &rows {
+                let outcome: String = row.get("outcome");
+                assert!(outcomes.contains(&&*outcome), "{} answered {outcome:?}", verb.name);
+            }
+            let first = rows.first().map(|row| row.get::<_, String>("outcome"));
+            format!("{}: {}", verb.name, first.unwrap_or_default())
+        }
+        Err(error) => {
+            let db = error.as_db_error().unwrap_or_else(|| panic!("{}: {error}", verb.name));
+            let code = db.code().code();
+            let short: String = db.message().chars().take(200).collect();
+            assert!(REFUSALS.contains(&code), "{} failed with {code}: {short}", verb.name);
+            format!("{}: {code}", verb.name)
+        }
+    }
+}
+
+/// What must hold of the tables whatever was asked; each counts what breaks it.
+const INVARIANTS: [(&str, &str); 7] = [
+    (
+        "the journal has no gaps",
+        "SELECT n.ns FROM {s}.namespaces n LEFT JOIN {s}.journal j ON j.ns = n.ns \
+         GROUP BY n.ns, n.seq, n.trimmed \
+         HAVING count(j.seq) <> n.seq - n.trimmed OR max(j.seq) <> n.seq \
+             OR min(j.seq) <> n.trimmed + 1",
+    ),
+    (
+        "every entry belongs to a namespace",
+        "SELECT j.ns FROM {s}.journal j WHERE NOT EXISTS (\
+         SELECT FROM {s}.namespaces n WHERE n.ns = j.ns)",
+    ),
+    (
+        "each member holds as many terms as it says",
+        "SELECT m.id FROM {s}.members m WHERE m.holds <> (SELECT count(*) FROM {s}.elections e \
+         WHERE e.ns = m.ns AND e.holder = m.id AND e.life = m.life)",
+    ),
+    (
+        "every term is held by a member",
+        "SELECT e.name FROM {s}.elections e WHERE e.life IS NOT NULL AND NOT EXISTS (\
+         SELECT FROM {s}.members m WHERE m.ns = e.ns AND m.id = e.holder AND m.life = e.life)",
+    ),
+    (
+        "a holder is a member and a life",
+        "SELECT e.name FROM {s}.elections e WHERE (e.holder IS NULL) <> (e.life IS NULL)",
+    ),
+    (
+        "every candidate is a member",
+        "SELECT c.member FROM {s}.candidates c WHERE NOT EXISTS (\
+         SELECT FROM {s}.members m WHERE m.ns = c.ns AND m.id = c.member AND m.life = c.life)",
+    ),
+    (
+        "every member has a profile, and nobody else has one",
+        "SELECT coalesce(m.id, p.id) FROM {s}.members m FULL JOIN {s}.profiles p \
+         ON p.ns = m.ns AND p.id = m.id WHERE m.id IS NULL OR p.id IS NULL",
+    ),
+];
+
+type Numbers = HashMap<(String, String), i64>;
+
+async fn check(client: &Client, schema: &str, store: &impl Store, numbers: &mut Numbers) {
+    for (what, sql) in INVARIANTS {
+        let broken = client.query(&sql.replace("{s}", schema), &[]).await.unwrap();
+        let broken: Vec<String> = broken.iter().map(|row| row.get(0)).collect();
+        assert!(broken.is_empty(), "it no longer holds that {what}: {broken:?}");
+    }
+    let sql = format!("SELECT ns, name, number FROM {schema}.elections");
+    let rows = client.query(&sql, &[]).await.unwrap();
+    let now: Numbers = rows.iter().map(|r| ((r.get(0), r.get(1)), r.get(2))).collect();
+    for (election, before) in numbers.iter().filter(|(_, number)| **number > 0) {
+        let after = now.get(election).copied();
+        assert!(after >= Some(*before), "{election:?} went from {before} to {after:?}");
+    }
+    *numbers = now;
+    // One odd row would keep everybody from reading all the others.
+    let sql = format!("SELECT ns FROM {schema}.namespaces");
+    for row in client.query(&sql, &[]).await.unwrap() {
+        let ns = Namespace::new(row.get::<_, String>(0)).expect("a namespace that can be");
+        let everything = Query { history: 100_000, ..Query::everything() };
+        store.read(&ns, &everything).await.expect("whatever is stored can be read");
+    }
+}
+
+/// H5 and more: whatever the functions are called with, they answer or refuse in
+/// a documented way, and what is stored stays sound and readable.
+#[tokio::test(flavor = "multi_thread")]
+async fn any_argument_is_answered_or_refused_and_the_tables_stay_sound() {
+    let client = admin().await;
+    let (mut seen, mut counts) = (Numbers::new(), HashMap::<String, usize>::new());
+    for seed in 1..=3 {
+        let place = Place::new();
+        let store = place.open().await;
+        place.sql("UPDATE {s}.settings SET journal_keep = 300").await;
+        let verbs = verbs(&client, &place.schema).await;
+        assert!(verbs.len() >= 15, "the verbs were found: {}", verbs.len());
+        let (mut dice, mut numbers) = (Dice { state: seed, who: 1, round: 0 }, Numbers::new());
+        for round in 0..30 {
+            dice.round = round;
+            for _ in 0..40 {
+                let mut verb = &verbs[dice.below(verbs.len())];
+                // Of what ends everything, and of what changes nothing, less.
+                let dull = ["evict", "grant_to", "leave", "pause", "positions", "version"];
+                if dull.contains(&&*verb.name) && dice.below(4) > 0 {
+                    verb = &verbs[dice.below(verbs.len())];
+                }
+                let said = call(&client, &place.schema, verb, &mut dice).await;
+                *counts.entry(said).or_default() += 1;
+            }
+            check(&client, &place.schema, &store, &mut numbers).await;
+        }
+        seen.extend(numbers);
+    }
+    // A test in which nothing is ever won or refused would show nothing.
+    let reached = |what: &str| counts.get(what).copied().unwrap_or_default();
+    for what in [
+        "join: in",
+        "join: 22023",
+        "heartbeat: alive",
+        "claim: won",
+        "claim: held",
+        "claim: 23514",
+        "ask_step_down: done",
+        "pause: done",
+        "resume: done",
+        "evict: done",
+        "release: fine",
+        "fence: fine",
+        "fence: TN001",
+        "read: fine",
+        "journal: 2201W",
+    ] {
+        assert!(reached(what) > 0, "{what} was never reached: {counts:?}");
+    }
+    assert!(seen.values().any(|number| *number > 1), "a term was won again");
+}
