@@ -76,10 +76,13 @@ async fn all(core: Option<usize>) -> Outcome<bool> {
     for run in 1..=runs {
         println!("\n=== run {run} of {runs}; load {}", load());
         if wanted("heartbeats") {
-            beats::run(&mut report, &disk).await?;
+            beats::run(&mut report, &disk, &memory).await?;
+        }
+        if wanted("claims") {
+            keeping::claiming(&mut report, run, &disk).await?;
         }
         if wanted("keeping") {
-            keeping::run(&mut report, run, &disk, &memory).await?;
+            keeping::keeping(&mut report, run, &memory).await?;
         }
         if wanted("crash") {
             crash::run(&mut report, &mut reigns, run, &disk).await?;
