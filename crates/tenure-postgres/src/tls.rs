@@ -74,6 +74,9 @@ fn roots(options: &PostgresOptions) -> Result<RootCertStore> {
         let certificate = certificate.map_err(|e| unusable(e.to_string()))?;
         store.add(certificate).map_err(|e| unusable(e.to_string()))?;
     }
+    if store.is_empty() {
+        return Err(unusable("there is no certificate in it".into()));
+    }
     Ok(store)
 }
 

@@ -1,5 +1,6 @@
 //! Real processes: sixteen of them, killed with -9 in a loop, and a counter that
-//! must lose nothing when it is fenced.
+//! must lose nothing when it is fenced; and one that is stopped at the worst
+//! moment, beside a counter that is not.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,11 +11,14 @@ use std::time::Duration;
 
 use common::words::*;
 use common::{Place, admin, connect, until};
+use rustix::process::{Pid, Signal, kill_process};
 use tenure_core::{Beat, Claimed, Claims, Incarnation, MemberId, MemberRef};
 use tenure_postgres::{PostgresOptions, PostgresStore, in_schema};
 use tenure_store::{FenceIn, Store};
 
 const PLACE: &str = "TENURE_TEST_PLACE";
+const FENCED: &str = "a_fenced_counter_loses_nothing_while_leaders_are_killed";
+const STOPPED: &str = "a_stopped_leader_loses_an_unfenced_step_and_no_fenced_one";
 const PROCESSES: usize = 16;
 const KILLS: usize = 40;
 const LIFE: Duration = Duration::from_millis(500);
@@ -75,13 +79,19 @@ async fn count(db: &mut tokio_postgres::Client, schema: &str, term: &tenure_core
     tx.commit().await.is_ok()
 }
 
+/// A counter, and a line for each of its steps.
+const COUNTER: &str = "CREATE TABLE {s}.counter (value bigint NOT NULL); \
+    INSERT INTO {s}.counter VALUES (0); \
+    CREATE TABLE {s}.steps (at bigserial, value bigint NOT NULL, term bigint NOT NULL)";
+
 struct Candidate(Child);
 
 impl Candidate {
-    fn start(schema: &str) -> Self {
+    fn start(test: &str, schema: &str) -> Self {
         let child = Command::new(std::env::current_exe().unwrap())
-            .args(["a_fenced_counter_loses_nothing_while_leaders_are_killed", "--exact"])
+            .args([test, "--exact"])
             .env(PLACE, schema)
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
@@ -105,14 +115,9 @@ async fn a_fenced_counter_loses_nothing_while_leaders_are_killed() {
     }
     let place = Place::new();
     let store = place.open().await;
-    place
-        .sql(
-            "CREATE TABLE {s}.counter (value bigint NOT NULL); \
-             INSERT INTO {s}.counter VALUES (0); \
-             CREATE TABLE {s}.steps (at bigserial, value bigint NOT NULL, term bigint NOT NULL)",
-        )
-        .await;
-    let mut candidates: Vec<_> = (0..PROCESSES).map(|_| Candidate::start(&place.schema)).collect();
+    place.sql(COUNTER).await;
+    let mut candidates: Vec<_> =
+        (0..PROCESSES).map(|_| Candidate::start(FENCED, &place.schema)).collect();
     let client = admin().await;
     let steps = format!("SELECT count(*) FROM {}.steps WHERE term > $1", place.schema);
     let mut last = 0_i64;
@@ -127,7 +132,7 @@ async fn a_fenced_counter_loses_nothing_while_leaders_are_killed() {
         let Some(holder) = seen.holder else { continue };
         let pid: u32 = holder.member.id.as_str()[1..].parse().unwrap();
         if let Some(killed) = candidates.iter_mut().find(|c| c.0.id() == pid) {
-            *killed = Candidate::start(&place.schema);
+            *killed = Candidate::start(FENCED, &place.schema);
         }
     }
     drop(candidates);
@@ -143,4 +148,86 @@ async fn a_fenced_counter_loses_nothing_while_leaders_are_killed() {
     assert!(value as usize >= KILLS / 2, "it was put to the test: {value}");
     assert_eq!((value, distinct), (lines, lines), "no step is lost and none is made twice");
     assert!(row.get::<_, bool>(3), "a newer term is never followed by an older one");
+}
+
+/// The counter beside it, which nothing guards.
+const UNFENCED: &str = "CREATE TABLE {s}.bare (value bigint NOT NULL); \
+    INSERT INTO {s}.bare VALUES (0); \
+    CREATE TABLE {s}.bare_steps (value bigint NOT NULL); \
+    CREATE TABLE {s}.ready (yes boolean)";
+
+async fn read_bare(db: &tokio_postgres::Client, schema: &str) -> i64 {
+    db.query_one(&format!("SELECT value FROM {schema}.bare"), &[]).await.unwrap().get(0)
+}
+
+async fn write_bare(db: &tokio_postgres::Client, schema: &str, value: i64) {
+    let step = format!(
+        "UPDATE {schema}.bare SET value = {value}; INSERT INTO {schema}.bare_steps VALUES ({value})"
+    );
+    db.batch_execute(&step).await.unwrap();
+}
+
+/// Wins, and is stopped between what it reads and what it writes.
+async fn lead_and_stop(schema: &str) {
+    let options = PostgresOptions::from_url(&common::url()).unwrap().schema(schema);
+    let store = PostgresStore::open(options).await.unwrap();
+    let mut db = connect(&common::url()).await;
+    let me = joined_for(&store, "stopped", 1, LIFE).await;
+    let mut bid = claim(&me, "e", 1);
+    bid.ttl = LIFE;
+    let term = won(store.claim(&ns(), &bid).await.unwrap());
+    assert!(count(&mut db, schema, &term).await, "it leads");
+    let value = read_bare(&db, schema).await;
+    db.batch_execute(&format!("INSERT INTO {schema}.ready VALUES (true)")).await.unwrap();
+    // Here it is stopped, and cannot know for how long.
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    write_bare(&db, schema, value + 1).await;
+    assert!(!count(&mut db, schema, &term).await, "the fence knows");
+}
+
+/// C3: on purpose, what the fence is for. A leader is stopped after it has read,
+/// its successor counts, and it goes on: the unfenced counter loses a step, the
+/// fenced one beside it loses none.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_leader_loses_an_unfenced_step_and_no_fenced_one() {
+    if let Ok(schema) = std::env::var(PLACE) {
+        return lead_and_stop(&schema).await;
+    }
+    let place = Place::new();
+    let store = place.open().await;
+    place.sql(COUNTER).await;
+    place.sql(UNFENCED).await;
+    let mut leader = Candidate::start(STOPPED, &place.schema);
+    let mut db = admin().await;
+    let ready = format!("SELECT count(*) FROM {}.ready", place.schema);
+    until("the leader has read", || async {
+        db.query_one(&ready, &[]).await.unwrap().get::<_, i64>(0) > 0
+    })
+    .await;
+    let pid = Pid::from_raw(i32::try_from(leader.0.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    let next = joined(&store, "next", 2).await;
+    let mut nonce = 0;
+    let term = loop {
+        nonce += 1;
+        match only(store.claim(&ns(), &claim(&next, "e", nonce)).await.unwrap()) {
+            Claimed::Won(term) => break term,
+            Claimed::Held(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    };
+    assert!(count(&mut db, &place.schema, &term).await);
+    let value = read_bare(&db, &place.schema).await;
+    write_bare(&db, &place.schema, value + 1).await;
+    kill_process(pid, Signal::CONT).unwrap();
+    drop(leader.0.stdin.take());
+    let ended = tokio::task::spawn_blocking(move || leader.0.wait().unwrap()).await.unwrap();
+    assert!(ended.success(), "the stopped leader counted once, and was refused then: {ended}");
+    let kept = format!(
+        "SELECT (SELECT value FROM {s}.counter), (SELECT count(*) FROM {s}.steps), \
+                (SELECT value FROM {s}.bare), (SELECT count(*) FROM {s}.bare_steps)",
+        s = place.schema
+    );
+    let row = db.query_one(&kept, &[]).await.unwrap();
+    let kept: [i64; 4] = std::array::from_fn(|at| row.get(at));
+    assert_eq!(kept, [2, 2, 1, 2], "fenced value and steps, unfenced value and steps");
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 pub mod server;
+pub mod tls;
 pub mod words;
 
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! A server of a test's own, to be stopped, killed and started again.
 
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,6 +11,7 @@ use std::time::Duration;
 pub struct Server {
     dir: tempfile::TempDir,
     pub port: u16,
+    settings: &'static [&'static str],
     child: Option<Child>,
 }
 
@@ -41,6 +43,14 @@ pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
+/// Gives a file to the user that servers run as, readable by nobody else.
+pub fn give_to_server(file: &Path) {
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    if let Some((uid, gid)) = user() {
+        std::os::unix::fs::chown(file, Some(uid), Some(gid)).unwrap();
+    }
+}
+
 /// A command as the user that servers run as, in a folder that is theirs.
 pub fn command(program: &Path, dir: &Path) -> Command {
     let mut command = Command::new(program);
@@ -55,13 +65,19 @@ pub fn command(program: &Path, dir: &Path) -> Command {
 impl Server {
     /// Makes a cluster and starts it.
     pub fn start() -> Self {
+        Self::start_with(|_| {}, &[])
+    }
+
+    /// The same, with something done to the data folder first, and settings.
+    pub fn start_with(prepare: impl FnOnce(&Path), settings: &'static [&'static str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let made = command(&bin("initdb"), dir.path())
             .args(["-D", "data", "-A", "trust", "-U", "postgres", "-E", "UTF8"])
             .args(["--no-locale", "--no-sync"])
             .status();
         assert!(made.unwrap().success(), "initdb");
-        let mut server = Self { dir, port: free_port(), child: None };
+        prepare(&dir.path().join("data"));
+        let mut server = Self { dir, port: free_port(), settings, child: None };
         server.up();
         server
     }
@@ -88,6 +104,9 @@ impl Server {
             "max_connections=20",
             "superuser_reserved_connections=3",
         ] {
+            line.args(["-c", setting]);
+        }
+        for setting in self.settings {
             line.args(["-c", setting]);
         }
         self.child = Some(line.spawn().unwrap());
