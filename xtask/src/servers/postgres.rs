@@ -76,8 +76,8 @@ impl Postgres {
     }
 }
 
-/// What the tests start beside the server themselves: a pooler in front of it,
-/// and a Python that speaks to it.
+/// What the tests start beside the server themselves: a pooler in front of it, a
+/// Python that speaks to it, and a client whose wall clock is moved.
 fn provide_company() -> Outcome {
     let mut missing = Vec::new();
     if !["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].iter().any(|p| Path::new(p).is_file()) {
@@ -87,6 +87,10 @@ fn provide_company() -> Outcome {
     python.args(["-c", "import psycopg2"]).stdin(Stdio::null()).stderr(Stdio::null());
     if !python.status().is_ok_and(|status| status.success()) {
         missing.push("python3-psycopg2");
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&path).any(|folder| folder.join("faketime").is_file()) {
+        missing.push("faketime");
     }
     if missing.is_empty() { Ok(()) } else { install::packages(&missing) }
 }

@@ -1,0 +1,223 @@
+//! Campaigns on PostgreSQL while the server is restarted, and while the wall
+//! clock of a client is moved.
+
+#![cfg(feature = "postgres")]
+#![allow(clippy::unwrap_used)]
+
+mod common;
+#[path = "../../tenure-postgres/tests/common/server.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod server;
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use common::{secs, within};
+use server::Server;
+use tenure::{Happening, Tenure};
+
+async fn connect(url: &str, namespace: &str, id: &str) -> Tenure {
+    let member = Tenure::builder(url).namespace(namespace).id(id).ttl(secs(2));
+    within(member.connect()).await.unwrap()
+}
+
+/// H15, H18, F1: the server is killed under a leader and a candidate, stays away
+/// for longer than the ttl, and comes back. The leader stops to believe; both
+/// campaigns, the one that went on and the one that began meanwhile, end in a
+/// term, newer than before, and no error reaches anybody.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_restarted_ends_no_campaign() {
+    let mut server = Server::start();
+    let (a, b) = (connect(&server.url(), "n", "a").await, connect(&server.url(), "n", "b").await);
+    let leadership = within(a.election("e").campaign()).await.unwrap();
+    let first = leadership.token();
+    let standing = b.election("e");
+    let of_b = tokio::spawn(async move { standing.campaign().await });
+    within(async {
+        while a.election("e").view().await.unwrap().candidates.len() < 2 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+
+    server.kill();
+    within(leadership.lost()).await;
+    drop(leadership);
+    let again = a.election("e");
+    let of_a = tokio::spawn(async move { again.campaign().await });
+    assert!(!of_b.is_finished(), "nobody is elected without a server");
+    server.up();
+
+    // One of them wins; when it resigns, so does the other.
+    let (mut of_a, mut of_b) = (of_a, of_b);
+    let (won, other) = within(async {
+        tokio::select! {
+            won = &mut of_a => (won, of_b),
+            won = &mut of_b => (won, of_a),
+        }
+    })
+    .await;
+    let second = won.unwrap().expect("no error reaches the caller");
+    assert!(second.is_current() && second.token() > first, "{} after {first}", second.token());
+    let token = second.token();
+    second.resign().await.unwrap();
+    let third = within(other).await.unwrap().expect("nor this one");
+    assert!(third.is_current() && third.token() > token, "{} after {token}", third.token());
+}
+
+const MOVED: &str = "TENURE_TEST_MOVED";
+const TEST: &str = "a_client_whose_wall_clock_is_moved_neither_loses_nor_wins_wrongly";
+
+/// Where Debian and others put it.
+fn faketime() -> PathBuf {
+    let mut folders = vec![PathBuf::from("/usr/lib/faketime")];
+    let below = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    folders.extend(below.map(|entry| entry.path().join("faketime")));
+    let mut found = folders.into_iter().map(|folder| folder.join("libfaketime.so.1"));
+    found.find(|file| file.is_file()).expect("libfaketime is installed: `apt install faketime`")
+}
+
+/// A client in a process whose wall clock follows a file.
+struct Moved {
+    process: Child,
+    orders: ChildStdin,
+    said: BufReader<ChildStdout>,
+    clock: tempfile::NamedTempFile,
+}
+
+impl Moved {
+    fn start(url: &str) -> Self {
+        let clock = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(clock.path(), "+0").unwrap();
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args([TEST, "--exact", "--nocapture"])
+            .env(MOVED, url)
+            .env("LD_PRELOAD", faketime())
+            .env("FAKETIME_TIMESTAMP_FILE", clock.path())
+            .env("FAKETIME_NO_CACHE", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let orders = process.stdin.take().unwrap();
+        let said = BufReader::new(process.stdout.take().unwrap());
+        Self { process, orders, said, clock }
+    }
+
+    /// Gives an order and waits for the answer to it.
+    fn ask(&mut self, order: &str) -> String {
+        writeln!(self.orders, "{order}").unwrap();
+        self.hear(order)
+    }
+
+    fn hear(&mut self, word: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.said.read_line(&mut line).unwrap(), 0, "it ended before {word:?}");
+            if let Some((_, rest)) = line.trim_end().split_once(&format!("{word}: ")) {
+                return rest.to_owned();
+            }
+        }
+    }
+
+    /// Moves its wall clock, and sees that it has moved.
+    fn move_to(&mut self, offset: &str, seconds: i64) {
+        std::fs::write(self.clock.path(), offset).unwrap();
+        let theirs: i64 = self.ask("clock").parse().unwrap();
+        let off = theirs - unix();
+        assert!((off - seconds).abs() < 60, "its clock is off by {off} s");
+    }
+}
+
+impl Drop for Moved {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+fn unix() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    i64::try_from(since.as_secs()).unwrap()
+}
+
+/// The client with the moved clock: does what it is told, line by line.
+async fn moved(url: &str) {
+    let tenure = connect(url, "n", "moved").await;
+    let election = tenure.election("e");
+    let mut held = None;
+    let mut campaign = None;
+    for order in std::io::stdin().lines() {
+        let order = order.unwrap();
+        let answer = match order.as_str() {
+            "clock" => unix().to_string(),
+            "stand" => {
+                let election = election.clone();
+                campaign = Some(tokio::spawn(async move { election.campaign().await.unwrap() }));
+                "yes".into()
+            }
+            "lead" => {
+                held = Some(within(campaign.take().unwrap()).await.unwrap());
+                held.as_ref().map_or(0, tenure::Leadership::token).to_string()
+            }
+            "leads" => {
+                let leads = held.as_ref().is_some_and(tenure::Leadership::is_current);
+                (leads || campaign.as_ref().is_some_and(|c| c.is_finished())).to_string()
+            }
+            _ => {
+                held.take().unwrap().resign().await.unwrap();
+                "yes".into()
+            }
+        };
+        println!("{order}: {answer}");
+    }
+}
+
+/// T5: a client's wall clock is moved by an hour, ahead and back. While it leads
+/// it keeps its term, and its candidate waits; while it stands it does not win
+/// what another holds. Hand-overs work both ways, and the journal knows of no
+/// other change.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_whose_wall_clock_is_moved_neither_loses_nor_wins_wrongly() {
+    if let Ok(url) = std::env::var(MOVED) {
+        return moved(&url).await;
+    }
+    let server = Server::start();
+    let mut moved = Moved::start(&server.url());
+    let other = connect(&server.url(), "n", "other").await;
+    let hours = [("+3600", 3_600), ("-3600", -3_600)];
+    // Longer than a term could last that is not renewed.
+    let while_it_is_so = secs(3);
+
+    moved.ask("stand");
+    assert_eq!(moved.ask("lead"), "1");
+    let standing = other.election("e");
+    let campaign = tokio::spawn(async move { standing.campaign().await.unwrap() });
+    for (offset, seconds) in hours {
+        moved.move_to(offset, seconds);
+        tokio::time::sleep(while_it_is_so).await;
+        assert_eq!(moved.ask("leads"), "true", "it lost its term at {offset}");
+        assert!(!campaign.is_finished(), "another won at {offset}");
+    }
+    moved.ask("resign");
+    let leadership = within(campaign).await.unwrap();
+    assert_eq!(leadership.token(), 2);
+
+    moved.ask("stand");
+    for (offset, seconds) in hours {
+        moved.move_to(offset, seconds);
+        tokio::time::sleep(while_it_is_so).await;
+        assert_eq!(moved.ask("leads"), "false", "it won at {offset}");
+        assert!(leadership.is_current(), "the leader was ended at {offset}");
+    }
+    leadership.resign().await.unwrap();
+    assert_eq!(moved.ask("lead"), "3");
+
+    let journal = other.election("e").journal(100).await.unwrap();
+    let elected = journal.iter().filter(|e| matches!(e.what, Happening::Elected { .. })).count();
+    let released = journal.iter().filter(|e| matches!(e.what, Happening::Released { .. })).count();
+    assert_eq!((elected, released), (3, 2), "{journal:?}");
+}
