@@ -30,7 +30,9 @@ async fn compare(report: &mut Report, place: &str, server: &Server) -> Outcome {
     let client = connect(&server.url("peers")).await?;
     client
         .batch_execute(
-            "INSERT INTO recipe VALUES ('mine', 'me', 1, now()) ON CONFLICT (service) DO NOTHING",
+            "INSERT INTO recipe VALUES ('mine', 'me', 1, now()) ON CONFLICT (service) DO NOTHING; \
+             UPDATE river SET expires_at = now() + interval '1 day' WHERE name = 'renewed'; \
+             UPDATE river_durable SET expires_at = now() + interval '1 day'",
         )
         .await?;
     let (durable, unlogged) = (river_renewal("river_durable"), river_renewal("river"));
