@@ -2,7 +2,7 @@
 //! clock of a client is moved.
 
 #![cfg(feature = "postgres")]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod common;
 #[path = "../../tenure-postgres/tests/common/server.rs"]
