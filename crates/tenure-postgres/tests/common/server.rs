@@ -109,8 +109,14 @@ impl Server {
         for setting in self.settings {
             line.args(["-c", setting]);
         }
-        self.child = Some(line.spawn().unwrap());
         for _ in 0..3_000 {
+            // A server that was killed leaves children that take a moment to go,
+            // and until then refuses to start; so it does while somebody's
+            // connection happens to have its port.
+            let ended = self.child.as_mut().is_none_or(|c| c.try_wait().unwrap().is_some());
+            if ended {
+                self.child = Some(line.spawn().unwrap());
+            }
             let ready = command(&bin("pg_isready"), self.dir.path())
                 .args(["-q", "-h", "127.0.0.1", "-U", "postgres"])
                 .args(["-p", &self.port.to_string()])
