@@ -236,7 +236,7 @@ impl Question<'_> {
         };
         let error = Error::new(kind, format!("{} {what}", self.doing()))
             .caused_by(Said(short(&text)))
-            .remedy("check the endpoint and the network; it is tried again");
+            .remedy("check the endpoint and the network");
         if sent { self.maybe(error) } else { error }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tenure_core::Settings;
+use tenure_store::url::{decode, flag, millis};
 use tenure_store::{Error, ErrorKind, Result};
 
 use crate::cloud::Cloud;
@@ -251,34 +252,6 @@ impl fmt::Debug for BucketOptions {
 
 pub(crate) fn refuse(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, message)
-}
-
-fn flag(key: &str, value: &str) -> Result<bool> {
-    match value {
-        "1" | "true" | "yes" => Ok(true),
-        "0" | "false" | "no" => Ok(false),
-        _ => Err(refuse(format!("{key} in the URL is neither 0 nor 1"))),
-    }
-}
-
-fn millis(key: &str, value: &str) -> Result<Duration> {
-    let number = value.parse().map(Duration::from_millis);
-    number.map_err(|_| refuse(format!("{key} in the URL is not a whole number")))
-}
-
-/// Undoes percent-encoding.
-fn decode(text: &str) -> Result<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let escaped = (first == b'%')
-            .then(|| tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok()))
-            .flatten()
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        bytes.push(escaped.unwrap_or(first));
-        rest = if escaped.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8(bytes).map_err(|_| refuse("an option in the URL is not UTF-8"))
 }
 
 #[cfg(test)]

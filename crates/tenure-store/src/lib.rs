@@ -11,6 +11,7 @@ mod fence;
 pub mod fuzzing;
 mod memory;
 mod store;
+pub mod url;
 
 pub use capabilities::{Capabilities, Judge, Watch};
 pub use cas::{

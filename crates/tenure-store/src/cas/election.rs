@@ -12,7 +12,7 @@ use tenure_core::{
 use super::format::{nanos, note, profile, text, text_option};
 use super::past::Past;
 use super::record::{FORMAT, Record, Stamp};
-use super::seen::{Memory, Rhythm, Seen, Table};
+use super::seen::{Memory, Table};
 
 /// One election.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -99,18 +99,6 @@ pub(super) struct ReservedRecord {
 impl Record for ElectionRecord {
     fn stamp(&self) -> Stamp {
         (u128::from(self.number), u64::from(self.holder.is_some()))
-    }
-
-    fn sights(&self, _known: Option<&Seen<Self>>, _now: Mono) -> Vec<(Mono, Duration)> {
-        Vec::new()
-    }
-
-    fn begun_by(&self, _sights: &[(Mono, Duration)], _drift_ppm: u32) -> Option<Mono> {
-        None
-    }
-
-    fn rhythm(&self, _known: &Seen<Self>, _sent: Mono) -> Option<Rhythm> {
-        None
     }
 
     fn name(&self) -> &str {

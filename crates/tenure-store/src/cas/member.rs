@@ -250,18 +250,6 @@ impl Record for StandingRecord {
         (self.incarnation.as_u128(), self.revision)
     }
 
-    fn sights(&self, _known: Option<&Seen<Self>>, _now: Mono) -> Vec<(Mono, Duration)> {
-        Vec::new()
-    }
-
-    fn begun_by(&self, _sights: &[(Mono, Duration)], _drift_ppm: u32) -> Option<Mono> {
-        None
-    }
-
-    fn rhythm(&self, _known: &Seen<Self>, _sent: Mono) -> Option<Rhythm> {
-        None
-    }
-
     fn name(&self) -> &str {
         self.member.as_str()
     }

@@ -29,17 +29,23 @@ pub(super) trait Record: Clone + Serialize + DeserializeOwned + Send + Sync {
     fn stamp(&self) -> Stamp;
 
     /// The signs of life to count from, this one among them: it was seen at
-    /// `now`, and the others with what is `known`.
-    fn sights(&self, known: Option<&Seen<Self>>, now: Mono) -> Vec<(Mono, Duration)>;
+    /// `now`, and the others with what is `known`. Only a heartbeat is one.
+    fn sights(&self, _known: Option<&Seen<Self>>, _now: Mono) -> Vec<(Mono, Duration)> {
+        Vec::new()
+    }
 
     /// The latest moment, on this handle's clock, at which what the stamp stands
     /// for can have begun, by those signs; `None` if nothing is known of it but
     /// when it is first seen.
-    fn begun_by(&self, sights: &[(Mono, Duration)], drift_ppm: u32) -> Option<Mono>;
+    fn begun_by(&self, _sights: &[(Mono, Duration)], _drift_ppm: u32) -> Option<Mono> {
+        None
+    }
 
     /// See [`Seen::rhythm`], for a stamp that a look `sent` then was the first to
     /// find.
-    fn rhythm(&self, known: &Seen<Self>, sent: Mono) -> Option<Rhythm>;
+    fn rhythm(&self, _known: &Seen<Self>, _sent: Mono) -> Option<Rhythm> {
+        None
+    }
 
     /// The name it goes by, which its key must end with.
     fn name(&self) -> &str;
