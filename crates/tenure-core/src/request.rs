@@ -116,7 +116,8 @@ pub enum Beat {
         /// How many terms the store believes the member holds; `None` where the
         /// store cannot say for one heartbeat.
         holds: Option<u32>,
-        /// The journal position.
+        /// The journal position, by which a lost hint is made up for;
+        /// [`Seq::START`] from a store whose hints cannot be lost unnoticed.
         seq: Seq,
         /// An answer for each term held, from stores that cannot share one
         /// heartbeat among them; empty from those that can: all are renewed.

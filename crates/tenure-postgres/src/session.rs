@@ -87,12 +87,15 @@ impl Session {
     }
 
     /// Sets what holds for the whole session. Only for one that is ours alone:
-    /// behind a transaction pooler it would reach other clients.
+    /// behind a transaction pooler it would reach other clients. Statements are
+    /// calls and updates by key, for which one plan is as good as another and a
+    /// new one for each call only costs.
     pub(crate) async fn own(&self, options: &PostgresOptions) -> Result<()> {
         let millis = options.request_timeout.as_millis();
         let text = format!(
             "SET statement_timeout = {millis}; \
              SET default_transaction_isolation = 'read committed'; \
+             SET plan_cache_mode = force_generic_plan; \
              SELECT set_config('synchronous_commit', 'on', false) \
              WHERE current_setting('synchronous_commit') = 'off'"
         );

@@ -148,7 +148,12 @@ impl Way<'_> {
             .await?;
         let row = one(rows)?;
         match get::<&str>(&row, "outcome")? {
-            "alive" => alive(&row),
+            "alive" => Ok(Beat::Alive {
+                attention: unsigned(get(&row, "attention")?),
+                holds: held(get(&row, "holds")?),
+                seq: Seq::new(unsigned(get(&row, "seq")?)),
+                terms: Vec::new(),
+            }),
             "ended" => Ok(Beat::Ended { superseded: false }),
             "superseded" => Ok(Beat::Ended { superseded: true }),
             other => Err(damaged(format_args!("{other:?} to a heartbeat"))),
@@ -317,7 +322,7 @@ impl Way<'_> {
         let history = i64::try_from(query.history).unwrap_or(i64::MAX);
         let rows = self
             .link
-            .ask(
+            .ask_often(
                 "reading",
                 Effect::None,
                 &self.texts.read,
@@ -341,7 +346,7 @@ impl Way<'_> {
     pub(crate) async fn journal(&self, ns: &Namespace, after: Seq, limit: i64) -> Result<Page> {
         let rows = self
             .link
-            .ask(
+            .ask_often(
                 "following the journal",
                 Effect::None,
                 &self.texts.journal,
@@ -364,14 +369,21 @@ impl Way<'_> {
     }
 }
 
-/// The answer to a heartbeat that found its member alive.
+/// The answer of the bare statement, which found its member alive. It does not
+/// say where the journal stands: it is only run where notifications arrive, on
+/// this very session, so there is nothing about others to be learnt from it.
 pub(crate) fn alive(row: &Row) -> Result<Beat> {
+    let strange = |error| damaged(format_args!("an unexpected column: {error}"));
     Ok(Beat::Alive {
-        attention: unsigned(get(row, "attention")?),
-        holds: Some(u32::try_from(get::<i32>(row, "holds")?).unwrap_or(0)),
-        seq: Seq::new(unsigned(get(row, "seq")?)),
+        attention: unsigned(row.try_get(0).map_err(strange)?),
+        holds: held(row.try_get(1).map_err(strange)?),
+        seq: Seq::START,
         terms: Vec::new(),
     })
+}
+
+fn held(count: i32) -> Option<u32> {
+    Some(u32::try_from(count).unwrap_or(0))
 }
 
 fn answers(claim: &Claim, rows: &[Row]) -> Result<Bids> {

@@ -21,7 +21,7 @@ const REFUSALS: [&str; 8] = [
     "22023", // an argument that can never be right
     "2201W", // a negative limit
     "23502", // NULL where there must be a value
-    "23514", // a name, priority or profile that cannot be
+    "23514", // a profile that cannot be
     "42704", // grant_to: there is no such role
 ];
 
@@ -337,7 +337,9 @@ async fn any_argument_is_answered_or_refused_and_the_tables_stay_sound() {
         "heartbeat: alive",
         "claim: won",
         "claim: held",
-        "claim: 23514",
+        "join: 23514",
+        "claim: 22023",
+        "release: 22023",
         "ask_step_down: done",
         "pause: done",
         "resume: done",

@@ -41,8 +41,8 @@ async fn every_code_of_the_server_is_read_as_what_it_is() {
         // Whatever the verb does first now fails in this way.
         place
             .sql(&format!(
-                "CREATE OR REPLACE FUNCTION {{s}}._check(p_ns text, p_member text, p_ttl_us bigint) \
-                 RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN \
+                "CREATE OR REPLACE FUNCTION {{s}}._check_ttl(p_ttl_us bigint) \
+                 RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN \
                  RAISE EXCEPTION 'as if' USING ERRCODE = '{code}'; END $$"
             ))
             .await;

@@ -80,7 +80,7 @@ async fn a_role_with_execute_alone_takes_part() {
     for denied in [
         "SELECT FROM {s}.members",
         "UPDATE {s}.elections SET number = 0",
-        "SELECT {s}._enter('default')",
+        "SELECT {s}._enter('default', 0)",
         "SELECT {s}.grant_to('postgres')",
     ] {
         let text = denied.replace("{s}", &place.schema);

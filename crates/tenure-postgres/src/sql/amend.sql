@@ -26,9 +26,8 @@ LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
 DECLARE
     v_reign record;
+    v_ready boolean := _enter(p_ns, p_wait_ms);
 BEGIN
-    PERFORM _prepare(p_wait_ms);
-    PERFORM _enter(p_ns);
     SELECT * INTO v_reign FROM _reign(p_ns, p_election);
     IF v_reign.member IS NULL THEN
         v_reign.outcome := 'vacant';
@@ -68,10 +67,9 @@ CREATE FUNCTION {schema}.pause(
 ) RETURNS TABLE (outcome text, number bigint, member text, life uuid, left_us bigint)
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
+DECLARE
+    v_ready boolean := _check_name('an election', p_election) AND _enter(p_ns, p_wait_ms);
 BEGIN
-    PERFORM _check(p_ns, p_election, 1);
-    PERFORM _prepare(p_wait_ms);
-    PERFORM _enter(p_ns);
     INSERT INTO elections (ns, name) VALUES (p_ns, p_election) ON CONFLICT DO NOTHING;
     UPDATE elections e SET paused = true, pause_reason = p_reason, pause_by = p_by
         WHERE e.ns = p_ns AND e.name = p_election AND NOT e.paused;
@@ -89,9 +87,9 @@ CREATE FUNCTION {schema}.resume(
 ) RETURNS TABLE (outcome text, number bigint, member text, life uuid, left_us bigint)
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
+DECLARE
+    v_ready boolean := _enter(p_ns, p_wait_ms);
 BEGIN
-    PERFORM _prepare(p_wait_ms);
-    PERFORM _enter(p_ns);
     UPDATE elections e SET paused = false, pause_reason = NULL, pause_by = NULL
         WHERE e.ns = p_ns AND e.name = p_election AND e.paused;
     IF NOT FOUND THEN
@@ -116,11 +114,9 @@ LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
 DECLARE
     v_member members%ROWTYPE;
-    v_at timestamptz;
+    v_ready boolean := _enter(p_ns, p_wait_ms);
+    v_at timestamptz := clock_timestamp();
 BEGIN
-    PERFORM _prepare(p_wait_ms);
-    PERFORM _enter(p_ns);
-    v_at := clock_timestamp();
     SELECT * INTO v_member FROM members m
         WHERE m.ns = p_ns AND m.id = p_member AND m.expires_at > v_at;
     IF NOT FOUND THEN

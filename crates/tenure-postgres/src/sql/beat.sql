@@ -2,5 +2,4 @@ UPDATE {schema}.members m
 SET ttl = $4, expires_at = clock_timestamp() + $4 * interval '1 microsecond'
 WHERE m.ns = $1 AND m.id = $2 AND m.life = $3::text::uuid
   AND NOT m.condemned AND m.expires_at > clock_timestamp()
-RETURNING m.attention, m.holds,
-          coalesce((SELECT n.seq FROM {schema}.namespaces n WHERE n.ns = m.ns), 0) AS seq
+RETURNING m.attention, m.holds

@@ -10,18 +10,45 @@
 
 -- How long this transaction waits for locks, and that it is durable whatever
 -- the session says. Transaction-local, so that it works behind a pooler.
-CREATE FUNCTION {schema}._prepare(p_wait_ms integer) RETURNS void
+CREATE FUNCTION {schema}._prepare(p_wait_ms integer) RETURNS boolean
 LANGUAGE plpgsql AS $$
+DECLARE
+    v_set text;
 BEGIN
     IF p_wait_ms > 0 THEN
-        PERFORM set_config('lock_timeout', p_wait_ms::text, true);
+        v_set := set_config('lock_timeout', p_wait_ms::text, true);
     END IF;
     IF current_setting('synchronous_commit') = 'off' THEN
-        PERFORM set_config('synchronous_commit', 'on', true);
+        v_set := set_config('synchronous_commit', 'on', true);
     END IF;
+    RETURN true;
 END $$;
 
--- The elections at hand, each with up to two figures and its place.
+-- Refuses what could never be right, in words.
+CREATE FUNCTION {schema}._refuse(p_why text) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION '%', p_why USING ERRCODE = '22023';
+END $$;
+
+-- Refuses a name that nobody can have. One that is missing is refused by its
+-- column.
+CREATE FUNCTION {schema}._check_name(p_what text, p_name text) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN coalesce(_is_name(p_name), true) OR _refuse(p_what
+        || ' has 1 to 200 bytes, no control characters, and no space at either end');
+END $$;
+
+CREATE FUNCTION {schema}._check_ttl(p_ttl_us bigint) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN coalesce(p_ttl_us > 0, false)
+        OR _refuse('the ttl is a positive number of microseconds');
+END $$;
+
+-- The elections at hand, each with up to two figures and its place: for what is
+-- done to all of them by one statement.
 --
 -- The condition is always true. To the planner it is one that few rows meet, so
 -- that it expects one row and looks each up by its key: without it, it expects
@@ -30,9 +57,7 @@ END $$;
 -- What is joined to them is looked up in a LATERAL query that OFFSET 0 keeps as
 -- it is written: for each item, by the whole key. A plan made while the table is
 -- empty would take reading all of the namespace for each item to cost the same,
--- and the session would go on to do so with ten thousand elections in it. Where
--- a row is changed it is found that way too, and named by its place (ctid),
--- which nobody else can change: whoever changes these rows has entered.
+-- and the session would go on to do so with ten thousand elections in it.
 CREATE FUNCTION {schema}._items(
     p_names text[], p_priorities integer[] DEFAULT NULL, p_numbers bigint[] DEFAULT NULL
 ) RETURNS TABLE (name text, priority integer, number bigint, ord bigint)
@@ -43,15 +68,19 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- Transitions of one namespace happen one after the other from here on.
-CREATE FUNCTION {schema}._enter(p_ns text) RETURNS void
+CREATE FUNCTION {schema}._enter(p_ns text, p_wait_ms integer) RETURNS boolean
 LANGUAGE plpgsql AS $$
+DECLARE
+    v_ready boolean := _prepare(p_wait_ms);
 BEGIN
     PERFORM 1 FROM namespaces n WHERE n.ns = p_ns FOR UPDATE;
     IF NOT FOUND THEN
+        v_ready := _check_name('a namespace', p_ns);
         -- Of many who come first one inserts; the others wait, and are told.
         INSERT INTO namespaces (ns) VALUES (p_ns) ON CONFLICT DO NOTHING;
         PERFORM 1 FROM namespaces n WHERE n.ns = p_ns FOR UPDATE;
     END IF;
+    RETURN v_ready;
 END $$;
 
 CREATE FUNCTION {schema}._ms(p_at timestamptz) RETURNS bigint
@@ -81,20 +110,22 @@ RETURNS text LANGUAGE sql STABLE AS $$
     END
 $$;
 
--- Writes entries, tells those who listen, and forgets what is too old. The
--- caller has entered.
+-- Writes entries, tells those who listen, forgets what is too old, and says
+-- where the journal stands. The caller has entered.
 CREATE FUNCTION {schema}._tell(p_ns text, p_at timestamptz, p_entries {schema}.entry[])
-RETURNS void LANGUAGE plpgsql AS $$
+RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     v_count integer := cardinality(p_entries);
+    v_entry entry;
     v_last bigint;
     v_trimmed bigint;
     v_keep bigint;
     v_payload text;
 BEGIN
-    IF coalesce(v_count, 0) = 0 THEN RETURN; END IF;
-    UPDATE namespaces n SET seq = n.seq + v_count FROM settings s WHERE n.ns = p_ns
-        RETURNING n.seq, n.trimmed, s.journal_keep INTO v_last, v_trimmed, v_keep;
+    IF coalesce(v_count, 0) = 0 THEN RETURN NULL; END IF;
+    UPDATE namespaces n SET seq = n.seq + v_count WHERE n.ns = p_ns
+        RETURNING n.seq, n.trimmed, (SELECT s.journal_keep FROM settings s)
+        INTO v_last, v_trimmed, v_keep;
     INSERT INTO journal
         SELECT p_ns, v_last - v_count + t.ord, p_at, t.kind, t.election, t.number, t.member,
                t.life, t.priority, t.cause, t.reason, t.by_whom, t.heir, t.endpoints, t.metadata
@@ -104,105 +135,91 @@ BEGIN
     -- A payload is only a hint. One that would be too long says "look".
     v_payload := concat_ws(E'\n', p_ns, v_last::text);
     IF v_count <= 32 THEN
-        v_payload := concat_ws(E'\n', v_payload, (
-            SELECT string_agg(_hint(t.kind, t.election, t.life, t.heir), E'\n')
-            FROM unnest(p_entries) AS t));
+        FOREACH v_entry IN ARRAY p_entries LOOP
+            v_payload := concat_ws(E'\n', v_payload,
+                _hint(v_entry.kind, v_entry.election, v_entry.life, v_entry.heir));
+        END LOOP;
     ELSE
         v_payload := v_payload || E'\na';
     END IF;
     IF octet_length(v_payload) > 7900 THEN
         v_payload := concat_ws(E'\n', p_ns, v_last::text, 'a');
     END IF;
-    PERFORM pg_notify({channel}, v_payload);
+    v_payload := pg_notify({channel}, v_payload);
 
     -- A tenth late, so that not every transition pays for it.
     IF v_last - v_trimmed > v_keep + v_keep / 10 THEN
         DELETE FROM journal j WHERE j.ns = p_ns AND j.seq <= v_last - v_keep;
         UPDATE namespaces n SET trimmed = v_last - v_keep WHERE n.ns = p_ns;
     END IF;
+    RETURN v_last;
 END $$;
 
--- Makes elections vacant and keeps each vacancy for its heir: the successor
--- named if it is there to take over, or else whoever is preferred; never the
--- holder. Only what is held at all is touched.
+-- Makes vacant what a life holds of these elections, and keeps each vacancy for
+-- its heir: the successor named if it is there to take over, or else whoever is
+-- preferred; never the holder. Says where the journal stands.
 CREATE FUNCTION {schema}._vacate(
-    p_ns text, p_now timestamptz, p_names text[], p_causes text[],
+    p_ns text, p_now timestamptz, p_member text, p_life uuid, p_names text[], p_causes text[],
     p_successors text[], p_successor_us bigint[], p_grace_us bigint
-) RETURNS void LANGUAGE plpgsql AS $$
+) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    v_entries entry[];
+    v_number bigint;
+    v_heir text;
+    v_us bigint;
     v_heirs text[];
-    v_ids text[];
-    v_lives uuid[];
+    v_entries entry[];
 BEGIN
-    WITH held AS (
-        SELECT t.ord, e.tid, e.name, e.number, e.holder, e.life, p_causes[t.ord] AS cause,
-               p_successors[t.ord] AS successor, p_successor_us[t.ord] AS successor_us
-        FROM _items(p_names) t
-        CROSS JOIN LATERAL (
-            SELECT e.*, e.ctid AS tid FROM elections e
-            WHERE e.ns = p_ns AND e.name = t.name OFFSET 0) e
-        WHERE e.life IS NOT NULL
-    ), chosen AS (
-        SELECT h.*, CASE WHEN r.us > 0 THEN r.member END AS heir,
-               CASE WHEN r.us > 0 THEN _after(p_now, r.us) END AS heir_until
-        FROM held h
-        LEFT JOIN LATERAL (
-            SELECT c.member,
-                   CASE WHEN c.member = h.successor THEN h.successor_us ELSE p_grace_us END AS us
+    FOR i IN 1 .. cardinality(p_names) LOOP
+        SELECT e.number INTO v_number FROM elections e
+            WHERE e.ns = p_ns AND e.name = p_names[i] AND (e.life = p_life) IS TRUE;
+        CONTINUE WHEN NOT FOUND;
+        SELECT c.member, CASE WHEN c.member = p_successors[i] THEN p_successor_us[i]
+                              ELSE p_grace_us END
+            INTO v_heir, v_us
             FROM candidates c
             JOIN members m ON m.ns = c.ns AND m.id = c.member AND m.life = c.life
-            WHERE c.ns = p_ns AND c.election = h.name AND c.priority > 0
-              AND c.member <> h.holder AND m.expires_at > p_now AND NOT m.condemned
-            ORDER BY coalesce(c.member = h.successor, false) DESC,
+            WHERE c.ns = p_ns AND c.election = p_names[i] AND c.priority > 0
+              AND c.member <> p_member AND m.expires_at > p_now AND NOT m.condemned
+            ORDER BY coalesce(c.member = p_successors[i], false) DESC,
                      c.priority DESC, c.since, c.member
-            LIMIT 1
-        ) r ON true
-    ), vacated AS (
+            LIMIT 1;
+        IF v_us > 0 THEN
+            v_heirs := v_heirs || v_heir;
+        ELSE
+            v_heir := NULL;
+        END IF;
         UPDATE elections e
-        SET holder = NULL, life = NULL, elected_at = NULL,
-            asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL,
-            heir = c.heir, heir_until = c.heir_until
-        FROM chosen c WHERE e.ctid = c.tid
-    )
-    SELECT array_agg(ROW('released', c.name, c.number, c.holder, c.life, NULL, c.cause, NULL,
-                         NULL, c.heir, NULL, NULL)::entry ORDER BY c.ord),
-           array_agg(c.heir) FILTER (WHERE c.heir IS NOT NULL),
-           array_agg(c.holder), array_agg(c.life)
-    INTO v_entries, v_heirs, v_ids, v_lives FROM chosen c;
-
-    UPDATE members m SET holds = m.holds - t.count
-        FROM (SELECT l.id, l.life, count(*)::integer FROM unnest(v_ids, v_lives) AS l(id, life)
-              GROUP BY 1, 2) t
-        WHERE m.ns = p_ns AND m.id = t.id AND m.life = t.life;
+            SET holder = NULL, life = NULL, elected_at = NULL,
+                asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL,
+                heir = v_heir,
+                heir_until = CASE WHEN v_heir IS NOT NULL THEN _after(p_now, v_us) END
+            WHERE e.ns = p_ns AND e.name = p_names[i];
+        v_entries := v_entries || ROW('released', p_names[i], v_number, p_member, p_life, NULL,
+            p_causes[i], NULL, NULL, v_heir, NULL, NULL)::entry;
+    END LOOP;
+    UPDATE members m SET holds = m.holds - cardinality(v_entries)
+        WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life AND v_entries IS NOT NULL;
     IF v_heirs IS NOT NULL THEN
         UPDATE members m SET attention = m.attention + t.count
             FROM (SELECT h.id, count(*) FROM unnest(v_heirs) AS h(id) GROUP BY 1) t
             WHERE m.ns = p_ns AND m.id = t.id;
     END IF;
-    PERFORM _tell(p_ns, p_now, v_entries);
+    RETURN _tell(p_ns, p_now, v_entries);
 END $$;
 
 -- Ends a candidacy in each of these elections, and what was kept for it.
 CREATE FUNCTION {schema}._withdraw(p_ns text, p_member text, p_life uuid, p_names text[])
-RETURNS void LANGUAGE plpgsql AS $$
+RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-    WITH stood AS (
-        DELETE FROM candidates c
-        USING _items(p_names) t
-        CROSS JOIN LATERAL (
-            SELECT x.ctid FROM candidates x
-            WHERE x.ns = p_ns AND x.election = t.name AND x.member = p_member
-              AND (x.life = p_life) IS TRUE OFFSET 0) f
-        WHERE c.ctid = f.ctid
-        RETURNING c.election
-    )
-    UPDATE elections e SET heir = NULL, heir_until = NULL
-    FROM stood s
-    CROSS JOIN LATERAL (
-        SELECT x.ctid FROM elections x
-        WHERE x.ns = p_ns AND x.name = s.election OFFSET 0) f
-    WHERE e.ctid = f.ctid AND e.heir = p_member;
+    FOR i IN 1 .. cardinality(p_names) LOOP
+        DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = p_names[i]
+            AND c.member = p_member AND (c.life = p_life) IS TRUE;
+        IF FOUND THEN
+            UPDATE elections e SET heir = NULL, heir_until = NULL
+                WHERE e.ns = p_ns AND e.name = p_names[i] AND e.heir = p_member;
+        END IF;
+    END LOOP;
+    RETURN true;
 END $$;
 
 -- Drops elections that nobody ever won, stands for or has paused (H27).
@@ -237,7 +254,7 @@ BEGIN
         SELECT array_agg(e.name ORDER BY e.name) INTO v_held FROM elections e
             WHERE e.ns = p_ns AND e.life = p_lives[i];
         IF v_held IS NOT NULL THEN
-            PERFORM _vacate(p_ns, p_now, v_held,
+            PERFORM _vacate(p_ns, p_now, p_ids[i], p_lives[i], v_held,
                 array_fill(p_causes[i], ARRAY[cardinality(v_held)]), NULL, NULL, p_grace_us);
         END IF;
         IF v_stood IS NOT NULL THEN

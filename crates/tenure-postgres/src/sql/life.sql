@@ -12,10 +12,9 @@ DECLARE
     v_old members%ROWTYPE;
     v_now timestamptz;
     v_lives boolean;
+    v_ready boolean := _check_ttl(p_ttl_us) AND _check_name('a member''s id', p_member)
+        AND _enter(p_ns, p_wait_ms);
 BEGIN
-    PERFORM _check(p_ns, p_member, p_ttl_us);
-    PERFORM _prepare(p_wait_ms);
-    PERFORM _enter(p_ns);
     LOOP
         SELECT * INTO v_old FROM members m WHERE m.ns = p_ns AND m.id = p_member;
         v_now := clock_timestamp();
@@ -71,23 +70,6 @@ BEGIN
         FROM namespaces n WHERE n.ns = p_ns;
 END $$;
 
--- Refuses what could never be right, in words, whatever language it comes from.
-CREATE FUNCTION {schema}._check(p_ns text, p_member text, p_ttl_us bigint) RETURNS void
-LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-    IF _is_name(p_ns) IS NOT TRUE THEN
-        RAISE EXCEPTION 'a namespace has 1 to 200 bytes, no control characters, and no space at either end'
-            USING ERRCODE = '22023';
-    END IF;
-    IF _is_name(p_member) IS NOT TRUE THEN
-        RAISE EXCEPTION 'a name has 1 to 200 bytes, no control characters, and no space at either end'
-            USING ERRCODE = '22023';
-    END IF;
-    IF p_ttl_us IS NULL OR p_ttl_us <= 0 THEN
-        RAISE EXCEPTION 'the ttl is a positive number of microseconds' USING ERRCODE = '22023';
-    END IF;
-END $$;
-
 -- Outcomes: "alive"; "ended"; "superseded" if another life took its place.
 --
 -- One update of one row, whatever the member holds. It renews only a member
@@ -98,8 +80,9 @@ CREATE FUNCTION {schema}.heartbeat(
 ) RETURNS TABLE (outcome text, attention bigint, holds integer, seq bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 #variable_conflict use_column
+DECLARE
+    v_ready boolean := _check_ttl(p_ttl_us) AND _prepare(p_wait_ms);
 BEGIN
-    PERFORM _prepare(p_wait_ms);
     RETURN QUERY
         UPDATE members m
         SET ttl = p_ttl_us, expires_at = clock_timestamp() + p_ttl_us * interval '1 microsecond'
@@ -120,11 +103,12 @@ CREATE FUNCTION {schema}.leave(
     p_ns text, p_member text, p_life uuid, p_wait_ms integer DEFAULT 0
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
+DECLARE
+    v_ready boolean;
 BEGIN
-    PERFORM _prepare(p_wait_ms);
     PERFORM 1 FROM members m WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life;
     IF NOT FOUND THEN RETURN; END IF;
-    PERFORM _enter(p_ns);
+    v_ready := _enter(p_ns, p_wait_ms);
     DELETE FROM members m WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life;
     IF FOUND THEN
         PERFORM _bury(p_ns, clock_timestamp(), ARRAY[p_member], ARRAY[p_life], ARRAY['left'], 0);

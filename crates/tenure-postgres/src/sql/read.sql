@@ -23,7 +23,7 @@ BEGIN
             'number', e.number, 'reason', e.asked_reason, 'by', e.asked_by, 'to', e.asked_to) END,
         'reserved', CASE WHEN h.id IS NOT NULL THEN
             jsonb_build_object('id', h.id, 'left_us', _us(e.heir_until - p_at)) END,
-        'ahead', CASE WHEN p_asker IS NULL THEN 0 ELSE (
+        'ahead', CASE WHEN p_asker IS NULL OR e.life = p_asker_life THEN 0 ELSE (
             SELECT count(*) FROM candidates o
             JOIN candidates c ON c.ns = o.ns AND c.election = o.election
             JOIN members w ON w.ns = c.ns AND w.id = c.member AND w.life = c.life
@@ -41,7 +41,8 @@ BEGIN
                  AND w.expires_at > p_at AND NOT w.condemned
             WHERE c.ns = p_ns AND c.election = t.name), '[]') ELSE '[]' END)
     FROM _items(p_names) t
-    LEFT JOIN elections e ON e.ns = p_ns AND e.name = t.name
+    LEFT JOIN LATERAL (
+        SELECT * FROM elections e WHERE e.ns = p_ns AND e.name = t.name OFFSET 0) e ON true
     LEFT JOIN members m ON m.ns = p_ns AND m.id = e.holder AND m.life = e.life
          AND m.expires_at > p_at
     LEFT JOIN profiles p ON p.ns = p_ns AND p.id = m.id
@@ -65,7 +66,7 @@ CREATE FUNCTION {schema}.read(
     p_asker text DEFAULT NULL, p_asker_life uuid DEFAULT NULL,
     p_candidates boolean DEFAULT true, p_members boolean DEFAULT true, p_history bigint DEFAULT 0
 ) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER {planned} AS $$
 DECLARE
     v_at timestamptz := clock_timestamp();
     v_names text[] := '{}';
