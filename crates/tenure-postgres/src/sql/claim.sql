@@ -284,10 +284,8 @@ CREATE FUNCTION {schema}.release(
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 DECLARE
-    v_number bigint;
     v_held boolean;
     v_left text[];
-    v_unwon text[];
     v_names text[];
     v_causes text[];
     v_successors text[];
@@ -296,29 +294,24 @@ DECLARE
     v_ready boolean := _check_causes(p_causes) AND _enter(p_ns, p_wait_ms);
 BEGIN
     FOR i IN 1 .. coalesce(cardinality(p_elections), 0) LOOP
-        SELECT e.number, (e.number = p_numbers[i] AND e.life = p_life AND e.holder = p_member)
-                         IS TRUE
-            INTO v_number, v_held
-            FROM elections e WHERE e.ns = p_ns AND e.name = p_elections[i];
+        SELECT (e.number = p_numbers[i] AND e.life = p_life AND e.holder = p_member) IS TRUE
+            INTO v_held FROM elections e WHERE e.ns = p_ns AND e.name = p_elections[i];
         CONTINUE WHEN NOT FOUND OR NOT v_held AND p_numbers[i] IS NOT NULL;
-        v_left := v_left || p_elections[i];
-        IF v_number = 0 THEN
-            v_unwon := v_unwon || p_elections[i];
-        END IF;
-        IF v_held THEN
+        IF NOT v_held THEN
+            v_left := v_left || p_elections[i];
+        ELSE
             v_names := v_names || p_elections[i];
             v_causes := v_causes || coalesce(p_causes[i], 'resigned');
             v_successors := v_successors || p_successors[i];
             v_successor_us := v_successor_us || p_successor_us[i];
         END IF;
     END LOOP;
-    IF v_left IS NULL THEN RETURN; END IF;
-    v_ready := _withdraw(p_ns, p_member, p_life, v_left);
     IF v_names IS NOT NULL THEN
         v_told := _vacate(p_ns, clock_timestamp(), p_member, p_life, v_names, v_causes,
             v_successors, v_successor_us, p_grace_us);
     END IF;
-    IF v_unwon IS NOT NULL THEN
-        PERFORM _forget(p_ns, v_unwon);
+    IF v_left IS NOT NULL THEN
+        v_ready := _withdraw(p_ns, p_member, p_life, v_left);
+        PERFORM _forget(p_ns, v_left);
     END IF;
 END $$;

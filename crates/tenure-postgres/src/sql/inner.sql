@@ -155,9 +155,10 @@ BEGIN
     RETURN v_last;
 END $$;
 
--- Makes vacant what a life holds of these elections, and keeps each vacancy for
--- its heir: the successor named if it is there to take over, or else whoever is
--- preferred; never the holder. Says where the journal stands.
+-- Ends the candidacy of a life in each of these elections, which it holds, makes
+-- them vacant, and keeps each vacancy for its heir: the successor named if it is
+-- there to take over, or else whoever is preferred; never the holder. Says where
+-- the journal stands.
 CREATE FUNCTION {schema}._vacate(
     p_ns text, p_now timestamptz, p_member text, p_life uuid, p_names text[], p_causes text[],
     p_successors text[], p_successor_us bigint[], p_grace_us bigint
@@ -170,9 +171,8 @@ DECLARE
     v_entries entry[];
 BEGIN
     FOR i IN 1 .. cardinality(p_names) LOOP
-        SELECT e.number INTO v_number FROM elections e
-            WHERE e.ns = p_ns AND e.name = p_names[i] AND (e.life = p_life) IS TRUE;
-        CONTINUE WHEN NOT FOUND;
+        DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = p_names[i]
+            AND c.member = p_member AND (c.life = p_life) IS TRUE;
         SELECT c.member, CASE WHEN c.member = p_successors[i] THEN p_successor_us[i]
                               ELSE p_grace_us END
             INTO v_heir, v_us
@@ -183,9 +183,7 @@ BEGIN
             ORDER BY coalesce(c.member = p_successors[i], false) DESC,
                      c.priority DESC, c.since, c.member
             LIMIT 1;
-        IF v_us > 0 THEN
-            v_heirs := v_heirs || v_heir;
-        ELSE
+        IF (v_us > 0) IS NOT TRUE THEN
             v_heir := NULL;
         END IF;
         UPDATE elections e
@@ -193,7 +191,12 @@ BEGIN
                 asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL,
                 heir = v_heir,
                 heir_until = CASE WHEN v_heir IS NOT NULL THEN _after(p_now, v_us) END
-            WHERE e.ns = p_ns AND e.name = p_names[i];
+            WHERE e.ns = p_ns AND e.name = p_names[i] AND (e.life = p_life) IS TRUE
+            RETURNING e.number INTO v_number;
+        CONTINUE WHEN NOT FOUND;
+        IF v_heir IS NOT NULL THEN
+            v_heirs := v_heirs || v_heir;
+        END IF;
         v_entries := v_entries || ROW('released', p_names[i], v_number, p_member, p_life, NULL,
             p_causes[i], NULL, NULL, v_heir, NULL, NULL)::entry;
     END LOOP;
@@ -246,18 +249,16 @@ BEGIN
         PERFORM _tell(p_ns, p_now, ARRAY[ROW(v_kind, NULL, NULL, p_ids[i], p_lives[i], NULL,
             CASE v_kind WHEN 'ended' THEN p_causes[i] END, NULL, NULL, NULL, NULL, NULL)::entry]);
         DELETE FROM profiles p WHERE p.ns = p_ns AND p.id = p_ids[i];
-        SELECT array_agg(c.election) INTO v_stood FROM candidates c
-            WHERE c.ns = p_ns AND c.member = p_ids[i] AND c.life = p_lives[i];
-        IF v_stood IS NOT NULL THEN
-            PERFORM _withdraw(p_ns, p_ids[i], p_lives[i], v_stood);
-        END IF;
         SELECT array_agg(e.name ORDER BY e.name) INTO v_held FROM elections e
             WHERE e.ns = p_ns AND e.life = p_lives[i];
         IF v_held IS NOT NULL THEN
             PERFORM _vacate(p_ns, p_now, p_ids[i], p_lives[i], v_held,
                 array_fill(p_causes[i], ARRAY[cardinality(v_held)]), NULL, NULL, p_grace_us);
         END IF;
+        SELECT array_agg(c.election) INTO v_stood FROM candidates c
+            WHERE c.ns = p_ns AND c.member = p_ids[i] AND c.life = p_lives[i];
         IF v_stood IS NOT NULL THEN
+            PERFORM _withdraw(p_ns, p_ids[i], p_lives[i], v_stood);
             PERFORM _forget(p_ns, v_stood);
         END IF;
     END LOOP;

@@ -31,11 +31,11 @@ async fn compare(report: &mut Report, place: &str, server: &Server) -> Outcome {
     client
         .batch_execute(
             "INSERT INTO recipe VALUES ('mine', 'me', 1, now()) ON CONFLICT (service) DO NOTHING; \
-             UPDATE river SET expires_at = now() + interval '1 day' WHERE name = 'renewed'; \
-             UPDATE river_durable SET expires_at = now() + interval '1 day'",
+             UPDATE river_leader SET expires_at = now() + interval '1 day'; \
+             UPDATE river_leader_durable SET expires_at = now() + interval '1 day'",
         )
         .await?;
-    let (durable, unlogged) = (river_renewal("river_durable"), river_renewal("river"));
+    let (durable, unlogged) = (river_renewal("river_leader_durable"), river_renewal("river_leader"));
     let texts = [
         ("a bare prepared update of one row by its key", FLOOR),
         ("the recipe's leader_heartbeat()", "SELECT leader_heartbeat('mine', 'me')"),

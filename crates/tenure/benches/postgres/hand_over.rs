@@ -14,6 +14,7 @@ const ROUNDS: usize = 60;
 const TTL: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(500);
 const POLLED: usize = 12;
+const SETTLES: Duration = Duration::from_millis(60);
 
 /// Two candidates who hand over to each other.
 struct Couple {
@@ -35,8 +36,9 @@ impl Couple {
 
     /// The milliseconds from the leader's resignation to the follower's win.
     async fn hand_over(&mut self, reigns: &mut Reigns) -> Outcome<f64> {
-        // What the last round left in the air settles.
-        tokio::time::sleep(Duration::from_millis(15)).await;
+        // What the last round left in the air settles, and a member that bid
+        // early because of a hint may do so again: not twice within 50 ms.
+        tokio::time::sleep(SETTLES).await;
         self.leader.order("resign")?;
         let from = self.leader.hear("resigning")?;
         let until = self.follower.hear("elected")?;

@@ -24,9 +24,16 @@ pub(crate) const TABLES: &str = "
 
     CREATE UNLOGGED TABLE river (name text PRIMARY KEY, leader_id text NOT NULL,
         elected_at timestamptz NOT NULL, expires_at timestamptz NOT NULL);
-    CREATE TABLE river_durable (LIKE river INCLUDING ALL);
-    INSERT INTO river VALUES ('renewed', 'me', now(), now() + interval '1 day');
-    INSERT INTO river_durable SELECT * FROM river;
+    -- What it renews, with the constraints that its migrations put on it.
+    CREATE UNLOGGED TABLE river_leader (elected_at timestamptz NOT NULL,
+        expires_at timestamptz NOT NULL, leader_id text NOT NULL,
+        name text PRIMARY KEY DEFAULT 'default' CHECK (name = 'default'),
+        CONSTRAINT name_length CHECK (name = 'default'),
+        CONSTRAINT leader_id_length
+            CHECK (char_length(leader_id) > 0 AND char_length(leader_id) < 128));
+    CREATE TABLE river_leader_durable (LIKE river_leader INCLUDING ALL);
+    INSERT INTO river_leader VALUES ('2026-01-01', now() + interval '1 day', 'me');
+    INSERT INTO river_leader_durable SELECT * FROM river_leader;
 
     CREATE TABLE gemstone_candidate (ns text, candidate_id text, last_heartbeat_at timestamptz,
         expires_at timestamptz, PRIMARY KEY (ns, candidate_id));
@@ -70,12 +77,14 @@ pub(crate) const TABLES: &str = "
 /// The bare update that everything durable is measured against.
 pub(crate) const FLOOR: &str = "UPDATE floor SET at = clock_timestamp() WHERE id = 1";
 
-/// River's renewal in one statement, of a table by name.
+/// River's renewal in one statement, of a table by name. The table has one row,
+/// and the statement does not name its key.
 pub(crate) fn river_renewal(table: &str) -> String {
     format!(
-        "UPDATE {table} SET expires_at = now() + interval '15 s' \
-         WHERE name = 'renewed' AND leader_id = 'me' AND expires_at >= now() \
-         RETURNING name, leader_id, elected_at, expires_at"
+        "UPDATE {table} SET expires_at = now() + make_interval(secs => 15) \
+         WHERE elected_at = '2026-01-01'::timestamptz AND expires_at >= now() \
+           AND leader_id = 'me' \
+         RETURNING elected_at, expires_at, leader_id, name"
     )
 }
 
