@@ -153,7 +153,12 @@ impl World {
     pub(crate) fn start(&mut self, config: &Config, process: usize) -> Option<()> {
         let id = member_id(process)?;
         let seed = (process as u128 + 1) * 1_000 + u128::from(self.processes[process].life);
-        let traits = StoreTraits { shared_heartbeat: true, native_watch: config.hints, batch: 10 };
+        let traits = StoreTraits {
+            shared_heartbeat: true,
+            native_watch: config.hints,
+            batch: 10,
+            in_steps: false,
+        };
         let mut machine = Machine::new(id, Profile::default(), Config::settings()?, traits, seed);
         machine.steady();
         if let Some(mutation) = config.mutation {

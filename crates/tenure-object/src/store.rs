@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use object_store::RetryConfig;
 use tenure_core::Settings;
+use tenure_store::cas::{Repeats, Retrying};
 use tenure_store::{
     BootClock, CasOptions, CasStore, Clock, Error, ErrorKind, Register, Result, SharedStore,
 };
@@ -51,8 +52,12 @@ impl BucketStore {
             Cloud::Azure => Arc::new(azure::container(&options, &wire)?),
             Cloud::Gcs => Arc::new(gcs::Bucket::open(&options, &wire)?),
         };
-        let found =
-            probe::probe(&register, options.cloud, &options.bucket, &options.prefix).await?;
+        let repeats = Repeats::within(options.timeout());
+        let steady = |register: Arc<dyn Register>| -> Arc<dyn Register> {
+            Arc::new(Retrying::new(register, clock.clone(), repeats))
+        };
+        let probed = steady(register.clone());
+        let found = probe::probe(&probed, options.cloud, &options.bucket, &options.prefix).await?;
         let register = if found.conditional_removal {
             register
         } else {
@@ -62,7 +67,8 @@ impl BucketStore {
             );
             Arc::new(Graves(register))
         };
-        let store = CasStore::new(register.clone(), clock, cas_options(&options))?;
+        let steady = steady(register.clone());
+        let store = CasStore::new(steady, clock, cas_options(&options))?;
         Ok(Self { store: Arc::new(store), register })
     }
 
@@ -103,8 +109,8 @@ fn cas_options(options: &BucketOptions) -> CasOptions {
 }
 
 /// No retries below us: a conditional write that conflicts with its own first
-/// attempt would be told as a plain conflict, a timed-out one would take several
-/// timeouts, and the machine has a pace of its own.
+/// attempt would be told as a plain conflict, and a timed-out one would take
+/// several timeouts. [`Retrying`] looks before it repeats a write.
 pub(crate) fn never_again() -> RetryConfig {
     RetryConfig { max_retries: 0, retry_timeout: Duration::ZERO, ..RetryConfig::default() }
 }

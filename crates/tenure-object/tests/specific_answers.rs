@@ -9,93 +9,31 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use common::line::{Act, Fate, start};
 use common::{BUCKET, Server, fresh_prefix};
 use tenure_object::BucketStore;
 use tenure_store::{Error, ErrorKind, Expect, Loaded, Register, Result, Swapped, Version};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
 
 const TIMEOUT: Duration = Duration::from_millis(800);
 const CLOUDS: [Server; 3] = [Server::Moto, Server::Azurite, Server::FakeGcs];
 
-/// What the proxy does with the next request.
-#[derive(Clone, Copy, Debug)]
-enum Act {
-    /// Answers with this status, and this code in the words of the cloud.
-    Say(u16, &'static str),
-    /// Passes it on, and closes the connection before the answer.
-    CutAfter,
-    /// Closes the connection with the request in hand.
-    CutBefore,
-    /// Passes it on, and never answers.
-    Hang,
-}
-
+/// A line on which every request meets what is set, if anything is.
 #[derive(Default)]
-struct Proxy {
+struct Line {
     act: Mutex<Option<Act>>,
     /// Requests that met an act.
     met: AtomicU32,
 }
 
-impl Proxy {
-    async fn start(upstream: String) -> (Arc<Self>, String) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        let proxy = Arc::new(Self::default());
-        let shared = proxy.clone();
-        let upstream = upstream.trim_start_matches("http://").to_owned();
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let (proxy, upstream) = (shared.clone(), upstream.clone());
-                tokio::spawn(async move { proxy.carry(stream, &upstream).await });
-            }
-        });
-        (proxy, endpoint)
-    }
-
-    /// One request, then the connection is closed.
-    async fn carry(&self, stream: TcpStream, upstream: &str) -> std::io::Result<()> {
-        let mut stream = BufReader::new(stream);
-        let (mut head, mut length) = (String::new(), 0);
-        loop {
-            let mut line = String::new();
-            if stream.read_line(&mut line).await? == 0 {
-                return Ok(());
-            }
-            if let Some(text) = line.to_lowercase().strip_prefix("content-length:") {
-                length = text.trim().parse().unwrap();
-            }
-            if line.trim().is_empty() {
-                break;
-            }
-            head.push_str(&line);
-        }
-        let mut body = vec![0; length];
-        stream.read_exact(&mut body).await?;
+impl Fate for Line {
+    fn of(&self, _: &str) -> (Duration, Act) {
         let act = *self.act.lock().unwrap();
-        if act.is_some() {
-            self.met.fetch_add(1, Ordering::SeqCst);
-        }
-        match act {
-            Some(Act::Say(status, code)) => {
-                return stream.write_all(said(status, code).as_bytes()).await;
-            }
-            Some(Act::CutBefore) => return Ok(()),
-            _ => {}
-        }
-        let mut server = TcpStream::connect(upstream).await?;
-        server.write_all(format!("{head}connection: close\r\n\r\n").as_bytes()).await?;
-        server.write_all(&body).await?;
-        let mut answer = Vec::new();
-        server.read_to_end(&mut answer).await?;
-        match act {
-            Some(Act::CutAfter) => Ok(()),
-            Some(Act::Hang) => std::future::pending().await,
-            _ => stream.write_all(&answer).await,
-        }
+        self.met.fetch_add(u32::from(act.is_some()), Ordering::SeqCst);
+        (Duration::ZERO, act.unwrap_or(Act::Pass))
     }
+}
 
+impl Line {
     async fn during<T>(&self, act: Act, request: impl Future<Output = T>) -> T {
         self.met.store(0, Ordering::SeqCst);
         *self.act.lock().unwrap() = Some(act);
@@ -106,21 +44,9 @@ impl Proxy {
     }
 }
 
-fn said(status: u16, code: &str) -> String {
-    let body = match code.strip_prefix("json:") {
-        Some(text) => format!(
-            r#"{{"error":{{"code":{status},"message":"{text}","errors":[{{"reason":"{text}"}}]}}}}"#
-        ),
-        None => format!("<Error><Code>{code}</Code><Message>as told</Message></Error>"),
-    };
-    let length = if status == 304 { 0 } else { body.len() };
-    let body = if status == 304 { "" } else { &body };
-    format!("HTTP/1.1 {status} told\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
-}
-
 /// A bucket behind a proxy, with one object in it.
 struct Place {
-    proxy: Arc<Proxy>,
+    line: Arc<Line>,
     register: Arc<dyn Register>,
     key: String,
     version: Version,
@@ -129,28 +55,29 @@ struct Place {
 impl Place {
     async fn on(server: Server) -> Self {
         server.make_bucket().await;
-        let (proxy, endpoint) = Proxy::start(server.endpoint()).await;
+        let line = Arc::<Line>::default();
+        let endpoint = start(&server.endpoint(), line.clone()).await;
         let prefix = fresh_prefix();
         let options = server.options_at(&endpoint, BUCKET, &prefix).request_timeout(TIMEOUT);
         let register = BucketStore::open(options).await.unwrap().register();
         let key = format!("{prefix}/k");
         let made = register.swap(&key, Expect::Absent, b"1".to_vec()).await.unwrap();
         let Swapped::Stored(version) = made else { panic!("{made:?}") };
-        Self { proxy, register, key, version }
+        Self { line, register, key, version }
     }
 
     async fn load(&self, act: Act) -> Result<Loaded> {
-        self.proxy.during(act, self.register.load(&self.key, Some(&self.version))).await
+        self.line.during(act, self.register.load(&self.key, Some(&self.version))).await
     }
 
     async fn update(&self, act: Act) -> Result<Swapped> {
         let expect = Expect::Version(self.version.clone());
-        self.proxy.during(act, self.register.swap(&self.key, expect, b"2".to_vec())).await
+        self.line.during(act, self.register.swap(&self.key, expect, b"2".to_vec())).await
     }
 
     async fn create(&self, act: Act) -> Result<Swapped> {
         let other = format!("{}-other", self.key);
-        self.proxy.during(act, self.register.swap(&other, Expect::Absent, b"3".to_vec())).await
+        self.line.during(act, self.register.swap(&other, Expect::Absent, b"3".to_vec())).await
     }
 }
 
@@ -245,11 +172,11 @@ async fn a_removal_and_a_listing_are_read_as_carefully() {
     for server in CLOUDS {
         let place = Place::on(server).await;
         let remove =
-            |act| place.proxy.during(act, place.register.remove(&place.key, &place.version));
+            |act| place.line.during(act, place.register.remove(&place.key, &place.version));
         let slow = Act::Say(503, "SlowDown");
         is(remove(slow).await.unwrap_err(), ErrorKind::Busy, false);
         is(remove(Act::CutBefore).await.unwrap_err(), ErrorKind::Unreachable, true);
-        let list = |act| place.proxy.during(act, place.register.list("t"));
+        let list = |act| place.line.during(act, place.register.list("t"));
         is(list(slow).await.unwrap_err(), ErrorKind::Busy, false);
         is(list(Act::Hang).await.unwrap_err(), ErrorKind::Timeout, false);
         is(list(Act::Say(403, "AccessDenied")).await.unwrap_err(), ErrorKind::Denied, false);

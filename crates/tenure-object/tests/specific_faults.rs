@@ -1,6 +1,7 @@
-//! A bucket that fails three times in ten and takes its time.
+//! A bucket behind a bad line: three requests in ten fail, three in ten take two
+//! seconds. Real clients, over a real connection to a real server.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 
@@ -8,92 +9,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
+use common::line::{BadWeather, start};
 use common::{BUCKET, Server, fresh_prefix};
 use tenure::{Leadership, Tenure};
-use tenure_object::BucketStore;
-use tenure_store::{
-    BootClock, CasOptions, CasStore, Error, ErrorKind, Expect, Listed, Loaded, Register, Removed,
-    Result, Swapped, Version,
-};
 
-/// How long the bad weather lasts, and the ttl under it.
-const WEATHER: Duration = Duration::from_secs(40);
-const TTL: Duration = Duration::from_secs(20);
 const MEMBERS: usize = 4;
-
-/// The bucket, through a bad line: of ten requests three fail, half of those
-/// after they were applied; and two take two seconds.
-#[derive(Debug)]
-struct BadLine {
-    inner: Arc<dyn Register>,
-    dice: AtomicU64,
-    requests: AtomicU64,
-    failed: AtomicU64,
-    /// Nothing gets through at all.
-    cut: AtomicBool,
-}
-
-impl BadLine {
-    fn new(inner: Arc<dyn Register>, seed: u64) -> Arc<Self> {
-        let dice = AtomicU64::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let zero = || AtomicU64::new(0);
-        let cut = AtomicBool::new(false);
-        Arc::new(Self { inner, dice, requests: zero(), failed: zero(), cut })
-    }
-
-    fn roll(&self) -> u64 {
-        let next = |dice: u64| {
-            Some(dice.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f))
-        };
-        self.dice.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).unwrap() >> 33
-    }
-
-    async fn send<T>(&self, request: impl Future<Output = Result<T>> + Send) -> Result<T> {
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        if self.roll() % 10 < 2 {
-            tokio::time::sleep(Duration::from_secs(2)).await;
-        }
-        let fails = self.roll() % 10 < 3;
-        let before = self.roll().is_multiple_of(2);
-        if self.cut.load(Ordering::Relaxed) || (fails && before) {
-            self.failed.fetch_add(1, Ordering::Relaxed);
-            return Err(Error::new(ErrorKind::Busy, "the service throttles"));
-        }
-        let answer = request.await;
-        if fails {
-            self.failed.fetch_add(1, Ordering::Relaxed);
-            return Err(Error::new(ErrorKind::Unreachable, "the line broke").maybe_applied());
-        }
-        answer
-    }
-}
-
-#[async_trait]
-impl Register for BadLine {
-    async fn load(&self, key: &str, known: Option<&Version>) -> Result<Loaded> {
-        self.send(self.inner.load(key, known)).await
-    }
-
-    async fn swap(&self, key: &str, expect: Expect, bytes: Vec<u8>) -> Result<Swapped> {
-        self.send(self.inner.swap(key, expect, bytes)).await
-    }
-
-    async fn remove(&self, key: &str, expect: &Version) -> Result<Removed> {
-        self.send(self.inner.remove(key, expect)).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
-        self.send(self.inner.list(prefix)).await
-    }
-}
+/// How long somebody is to lead before the leader's line is cut.
+const REIGN: Duration = Duration::from_secs(40);
+/// Within how long somebody must lead, and another after the cut.
+const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Who trusts that it leads, at any one moment.
 #[derive(Default)]
 struct Watched {
     now: AtomicUsize,
     twice: AtomicUsize,
-    reigns: AtomicU64,
 }
 
 /// Stands again and again; every campaign must come to a leadership.
@@ -104,7 +34,6 @@ async fn stand(tenure: Tenure, watched: Arc<Watched>, over: Arc<AtomicBool>) {
             led = election.campaign() => led.expect("no campaign ends by an error of the store"),
             () = ended(&over) => return,
         };
-        watched.reigns.fetch_add(1, Ordering::Relaxed);
         if watched.now.fetch_add(1, Ordering::SeqCst) > 0 {
             watched.twice.fetch_add(1, Ordering::SeqCst);
         }
@@ -122,60 +51,108 @@ async fn ended(over: &AtomicBool) {
     }
 }
 
-/// F1: three errors in ten and delays of two seconds; then the leader's line is
-/// cut. Nobody leads twice at once, no campaign ends, and no member asks more
-/// than four times a second.
+/// Members of one election, each behind a bad line of its own.
+struct World {
+    members: Vec<Tenure>,
+    lines: Vec<Arc<BadWeather>>,
+    tasks: Vec<tokio::task::JoinHandle<()>>,
+    watched: Arc<Watched>,
+    over: Arc<AtomicBool>,
+}
+
+impl World {
+    async fn new(server: Server, seed: u64) -> Self {
+        server.make_bucket().await;
+        let prefix = fresh_prefix();
+        let (watched, over) = (Arc::<Watched>::default(), Arc::<AtomicBool>::default());
+        let (mut members, mut lines) = (Vec::new(), Vec::new());
+        for n in 0..MEMBERS {
+            let line = BadWeather::new(seed * 100 + n as u64);
+            let endpoint = start(&server.endpoint(), line.clone()).await;
+            let url = format!("gs://{BUCKET}/{prefix}?endpoint={endpoint}");
+            // Nothing is set: these are the timings that everybody gets.
+            let tenure = Tenure::builder(&url).id(format!("m{n}")).connect().await.unwrap();
+            line.begun.store(true, Ordering::Relaxed);
+            members.push(tenure);
+            lines.push(line);
+        }
+        let stands = |m: &Tenure| tokio::spawn(stand(m.clone(), watched.clone(), over.clone()));
+        let tasks = members.iter().map(stands).collect();
+        Self { members, lines, tasks, watched, over }
+    }
+
+    fn leader(&self) -> Option<usize> {
+        self.members.iter().position(|m| m.election("e").is_led_here())
+    }
+
+    /// Waits until somebody leads for whom this holds; says how long that took.
+    async fn led_by(&self, fits: impl Fn(usize) -> bool) -> (usize, Duration) {
+        let from = Instant::now();
+        loop {
+            if let Some(leader) = self.leader().filter(|n| fits(*n)) {
+                return (leader, from.elapsed());
+            }
+            assert!(from.elapsed() < PATIENCE, "nobody leads after {PATIENCE:?} of bad weather");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// How much of the time somebody leads, in thousandths.
+    async fn led_during(&self, time: Duration) -> u128 {
+        let from = Instant::now();
+        let (mut led, mut last) = (Duration::ZERO, Duration::ZERO);
+        while last < time {
+            let leads = self.leader().is_some();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let now = from.elapsed();
+            led += if leads { now - last } else { Duration::ZERO };
+            last = now;
+            assert!(self.tasks.iter().all(|task| !task.is_finished()), "a campaign ended");
+        }
+        led.as_millis() * 1_000 / last.as_millis()
+    }
+
+    async fn end(self) -> Vec<Arc<BadWeather>> {
+        self.over.store(true, Ordering::Relaxed);
+        for task in self.tasks {
+            task.await.expect("it stood to the end");
+        }
+        assert_eq!(self.watched.twice.load(Ordering::SeqCst), 0, "two led at once");
+        self.lines
+    }
+}
+
+/// One election in bad weather; says how much of the time it had a leader.
+async fn weather(seed: u64) -> u128 {
+    let world = World::new(Server::FakeGcs, seed).await;
+    let from = Instant::now();
+    let (_, elected) = world.led_by(|_| true).await;
+    let led = world.led_during(REIGN).await;
+    let (first, _) = world.led_by(|_| true).await;
+    world.lines[first].cut.store(true, Ordering::Relaxed);
+    let (_, replaced) = world.led_by(|n| n != first).await;
+    let seconds = from.elapsed().as_secs();
+    println!("{seed}: elected in {elected:?}, led {led} ‰, replaced in {replaced:?}");
+    for line in world.end().await {
+        let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        let (all, failed) = (count(&line.requests), count(&line.failed));
+        println!("{seed}: {all} requests, {failed} failed, in {seconds} s");
+        assert!(failed > 0, "the weather was fine");
+        assert!(all < 4 * seconds, "{all} requests of one member in {seconds} s");
+    }
+    led
+}
+
+/// F1: three errors in ten, half of them after the request was carried out, and
+/// delays of two seconds on three in ten, at the default settings, in three
+/// elections of four members. Somebody is elected and leads most of the time; when
+/// its line is cut another takes over. Nobody leads twice at once, no campaign
+/// ends, and no member sends four requests a second, let alone repeats as many.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bad_line_makes_no_two_leaders_ends_no_campaign_and_no_storm() {
-    let server = Server::FakeGcs;
-    server.make_bucket().await;
-    let prefix = fresh_prefix();
-    let bucket = BucketStore::open(server.options(BUCKET, &prefix)).await.unwrap();
-    let watched = Arc::new(Watched::default());
-    let over = Arc::new(AtomicBool::new(false));
-    let (mut lines, mut members, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
-    let from = Instant::now();
-    for n in 0..MEMBERS {
-        let line = BadLine::new(bucket.register(), n as u64 + 1);
-        let options = CasOptions { prefix: prefix.clone(), poll: TTL, ..CasOptions::default() };
-        let store = CasStore::new(line.clone(), Arc::new(BootClock), options).unwrap();
-        let builder = Tenure::with_store(Arc::new(store)).id(format!("m{n}")).ttl(TTL);
-        let tenure = builder.connect().await.unwrap();
-        tasks.push(tokio::spawn(stand(tenure.clone(), watched.clone(), over.clone())));
-        lines.push(line);
-        members.push(tenure);
-    }
-    let led = || members.iter().position(|m| m.election("e").is_led_here());
-    // One leads; its line is cut for good, and another must come.
-    let mut waited = 0;
-    let first = loop {
-        if let Some(n) = led() {
-            break n;
-        }
-        waited += 1;
-        assert!(waited < 6_000, "nobody leads within a minute of bad weather");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    };
-    lines[first].cut.store(true, Ordering::Relaxed);
-    let mut other = None;
-    while from.elapsed() < WEATHER || other.is_none() {
-        other = other.or(led().filter(|n| *n != first));
-        assert!(from.elapsed() < WEATHER * 3, "nobody took over");
-        assert!(tasks.iter().all(|task| !task.is_finished()), "a campaign ended");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    over.store(true, Ordering::Relaxed);
-    let seconds = from.elapsed().as_secs();
-    for task in tasks {
-        task.await.expect("it stood to the end");
-    }
-    assert_eq!(watched.twice.load(Ordering::SeqCst), 0, "two led at once");
-    assert!(watched.reigns.load(Ordering::Relaxed) >= 2);
-    for (n, line) in lines.iter().enumerate() {
-        let (all, failed) =
-            (line.requests.load(Ordering::Relaxed), line.failed.load(Ordering::Relaxed));
-        println!("m{n}: {all} requests, {failed} failed, in {seconds} s");
-        assert!(failed > 0, "the weather was fine for m{n}");
-        assert!(failed < 4 * seconds, "m{n} repeated {failed} requests in {seconds} s");
-    }
+    let seed: Option<u64> = std::env::var("TENURE_TEST_SEED").ok().and_then(|s| s.parse().ok());
+    let seed = seed.unwrap_or(1) * 10;
+    let (a, b, c) = tokio::join!(weather(seed), weather(seed + 1), weather(seed + 2));
+    let led = (a + b + c) / 3;
+    assert!(led > 600, "somebody led {led} ‰ of the time only");
 }

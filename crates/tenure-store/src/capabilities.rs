@@ -72,6 +72,7 @@ impl Capabilities {
             shared_heartbeat: self.shared_heartbeat,
             native_watch: self.watch == Watch::Native,
             batch: self.batch,
+            in_steps: self.judge == Judge::Observer,
         }
     }
 }

@@ -29,6 +29,9 @@ pub struct StoreTraits {
     pub native_watch: bool,
     /// The most bids or releases in one request.
     pub batch: usize,
+    /// Whether all but a heartbeat is done in several steps, one after the other,
+    /// each of which may take a request's whole time.
+    pub in_steps: bool,
 }
 
 /// What the machine is fed.

@@ -59,7 +59,9 @@ use crate::{ElectionName, Failed, MemberId, Mono, Nonce, Profile, Reply, Request
 /// ```
 /// use tenure_core::*;
 ///
-/// let traits = StoreTraits { shared_heartbeat: true, native_watch: true, batch: 1000 };
+/// let traits = StoreTraits {
+///     shared_heartbeat: true, native_watch: true, batch: 1000, in_steps: false,
+/// };
 /// let id = MemberId::new("web-1").unwrap();
 /// let mut machine = Machine::new(id, Profile::default(), Settings::default(), traits, 42);
 ///
@@ -260,9 +262,16 @@ impl Machine {
     fn send<T>(&mut self, now: Mono, request: Request, what: T) -> Flight<T> {
         self.last_request += 1;
         let id = RequestId(self.last_request);
-        let deadline = now + self.settings.request_timeout();
+        let deadline = now + self.time_for(&request);
         self.outbox.push_back(Output::Send(Outgoing { id, request, deadline }));
         Flight { id, started: now, deadline, what }
+    }
+
+    /// How long a request may take. A heartbeat never longer than the settings
+    /// say, since a second one must fit into what is left of trust.
+    fn time_for(&self, request: &Request) -> Duration {
+        let in_steps = self.traits.in_steps && !matches!(request, Request::Heartbeat(_));
+        self.settings.request_timeout() * if in_steps { 2 } else { 1 }
     }
 
     fn next_nonce(&mut self) -> Nonce {

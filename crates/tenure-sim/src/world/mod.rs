@@ -15,7 +15,7 @@ use tenure_core::{
 use self::process::{App, Process};
 use self::queue::{Happens, Queue};
 use crate::clock::{Clock, Nanos};
-use crate::config::{Config, Feature, nanos};
+use crate::config::{Config, Feature, StoreKind, nanos};
 use crate::coverage::Coverage;
 use crate::fact::{Fact, Who};
 use crate::invariants::{Checks, Violation};
@@ -263,6 +263,7 @@ impl World {
             shared_heartbeat: true,
             native_watch: self.watched(),
             batch: if self.config.features.has(Feature::SmallBatches) { 1 } else { 100 },
+            in_steps: self.config.store == StoreKind::Cas,
         }
     }
 

@@ -129,13 +129,31 @@ impl Handle {
         Some(Renews { life: record.incarnation, asked })
     }
 
+    /// Notes that something is about to be given back. It is noted before, because
+    /// whoever waits for the answer may stop waiting at any moment, and the write
+    /// be applied all the same: then the next heartbeat says it.
+    pub(super) fn note_change(&self, ns: &Namespace, who: &MemberRef) {
+        let told = self.changes_told(ns, who);
+        self.memory().gives_back(who.incarnation, told);
+    }
+
+    /// Whether something was given back, or may have been, that is not said yet.
+    pub(super) fn owes_a_word(&self, ns: &Namespace, who: &MemberRef) -> bool {
+        let told = self.changes_told(ns, who);
+        self.memory().changes(who.incarnation) > told
+    }
+
+    /// What this life has said last, as far as is known.
+    fn changes_told(&self, ns: &Namespace, who: &MemberRef) -> u64 {
+        let known = self.known::<MemberRecord>(&self.keys.member(ns, &who.id));
+        let known = known.filter(|seen| seen.record.incarnation == who.incarnation);
+        known.map_or(0, |seen| seen.record.changes)
+    }
+
     /// Says that something was given back: followers look at their elections only
     /// when it is. If that fails, the next heartbeat says it.
     pub(super) async fn tell_of_change(&self, ns: &Namespace, who: &MemberRef) {
-        let known = self.known::<MemberRecord>(&self.keys.member(ns, &who.id));
-        let known = known.filter(|seen| seen.record.incarnation == who.incarnation);
-        let changes = known.map_or(0, |seen| seen.record.changes);
-        self.memory().gives_back(who.incarnation, changes);
+        self.note_change(ns, who);
         let change = |record: &mut MemberRecord| {
             record.changes = record.changes.wrapping_add(1);
             true

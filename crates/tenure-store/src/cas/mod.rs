@@ -132,6 +132,7 @@ mod read;
 mod record;
 mod register;
 mod release;
+pub mod retrying;
 mod seen;
 mod standing;
 mod store;
@@ -145,6 +146,7 @@ pub use mutation::CasRule;
 pub use options::CasOptions;
 pub use record::MAX_RECORD;
 pub use register::{Expect, Listed, Loaded, Register, Removed, Swapped, Version};
+pub use retrying::{Repeats, Retrying};
 pub use store::CasStore;
 
 #[cfg(test)]

@@ -66,8 +66,10 @@ impl fmt::Debug for Version {
 /// - **Unclear is an error.** If it is not known whether a write was applied,
 ///   the answer is an [`Error`](crate::Error) with `may_have_applied`. In
 ///   particular a register that retries by itself must not report the conflict
-///   with its own first attempt as a plain success; reporting it as a conflict
-///   is fine, because whoever loses looks who won.
+///   with its own first attempt as a plain success, unless it has looked and
+///   found its own bytes; reporting it as a conflict is fine, because whoever
+///   loses looks who won. It need not retry:
+///   [`Retrying`](super::Retrying) does it for any register.
 /// - **An error without `may_have_applied` is a promise** that the write was
 ///   not and will not be applied.
 /// - **Durable.** What was stored survives a crash of the service.

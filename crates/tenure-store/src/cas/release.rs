@@ -50,6 +50,9 @@ impl Handle {
             // to hold on to a term nobody works under.
             let _ = self.refresh_members(ns, self.now()).await;
         }
+        if !terms.is_empty() {
+            self.note_change(ns, &release.member);
+        }
         let endings = terms.iter().map(|item| {
             let ending = Ending {
                 member: &release.member,
@@ -62,7 +65,8 @@ impl Handle {
         });
         let ended = self.all(endings.collect()).await;
         let gave_back = ended.iter().any(|ended| matches!(ended, Ok(true) | Err(_)));
-        if gave_back {
+        // A repeated release finds nothing to end, and still has to say it.
+        if gave_back || self.owes_a_word(ns, &release.member) {
             self.tell_of_change(ns, &release.member).await;
         }
         let ended: Result<Vec<bool>> = ended.into_iter().collect();
@@ -98,14 +102,16 @@ impl Handle {
         ending: Ending<'_>,
     ) -> Result<bool> {
         let key = self.keys.election(ns, name);
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
             let seen = self.load::<ElectionRecord>(&key).await?;
             let held = seen.filter(|s| {
                 s.record.is_held_by(ending.member)
                     && ending.number.is_none_or(|number| s.record.number() == number)
             });
             let Some(held) = held else {
-                return Ok(false);
+                // After a conflict it may well have been this very write that
+                // ended it, and others have to hear of that.
+                return Ok(attempt > 0);
             };
             let heir = self.heir(ns, &held.record, ending.successor, ending.grace);
             let mut record = (*held.record).clone();

@@ -142,6 +142,22 @@ fn a_hanging_request_does_not_outlive_its_deadline_nor_trust() {
     assert_eq!(script.lost(), [(name("nightly"), 1, LostReason::TrustEnded)]);
 }
 
+/// B11: where a claim is several steps at the store it has twice the time; a
+/// heartbeat has not, since a second one must fit into what is left of trust.
+#[test]
+fn a_claim_in_steps_has_twice_the_time_and_a_heartbeat_has_not() {
+    let mut script = Script::standing(StoreTraits { in_steps: true, ..SHARED }, "nightly");
+    let timeout = script.machine.settings().request_timeout();
+    let due = |script: &Script, kind: fn(&Request) -> bool| {
+        let sent = script.sent.iter().find(|sent| kind(&sent.request)).expect("it was sent");
+        sent.deadline.since(script.now)
+    };
+    assert_eq!(due(&script, is_claim), timeout * 2);
+    script.win(1);
+    script.run_to(3_500);
+    assert_eq!(due(&script, is_beat), timeout);
+}
+
 /// B12: a store that is unreachable from the start elects nobody.
 #[test]
 fn nobody_leads_without_the_store() {

@@ -16,9 +16,9 @@ pub(super) struct Script {
 }
 
 pub(super) const SHARED: StoreTraits =
-    StoreTraits { shared_heartbeat: true, native_watch: true, batch: 3 };
+    StoreTraits { shared_heartbeat: true, native_watch: true, batch: 3, in_steps: false };
 pub(super) const SINGLE: StoreTraits =
-    StoreTraits { shared_heartbeat: false, native_watch: false, batch: 3 };
+    StoreTraits { shared_heartbeat: false, native_watch: false, batch: 3, in_steps: false };
 
 /// What a store answers, or that it does not.
 pub(super) type Answer = Option<Result<Reply, Failed>>;

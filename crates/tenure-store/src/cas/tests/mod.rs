@@ -59,6 +59,10 @@ enum Fault {
     First(Box<dyn FnOnce() + Send>),
     /// Something else happens before the answer arrives.
     Then(Box<dyn FnOnce() + Send>),
+    /// It is applied, and never answered.
+    Hang,
+    /// It is applied, something else happens, and a repeat of it conflicts.
+    MeetsItself(Box<dyn FnOnce() + Send>),
 }
 
 /// A write under way.
@@ -140,6 +144,15 @@ impl Register for Wire {
                 let swapped = self.inner.swap(key, expect, bytes).await;
                 then();
                 return swapped;
+            }
+            Some(Fault::Hang) => {
+                self.inner.swap(key, expect, bytes).await?;
+                std::future::pending::<()>().await;
+            }
+            Some(Fault::MeetsItself(then)) => {
+                self.inner.swap(key, expect, bytes).await?;
+                then();
+                return Ok(Swapped::Conflict);
             }
         }
         Err(lost())
@@ -247,6 +260,11 @@ impl Process {
     }
 
     fn release(&self, election: &str, number: Option<u64>) {
+        self.try_release(election, number).expect("it is ready at once").unwrap();
+    }
+
+    /// `None` if it is not answered, and so was given up.
+    fn try_release(&self, election: &str, number: Option<u64>) -> Option<Result<()>> {
         let item = ReleaseItem {
             election: named(election),
             number: number.map(TermNumber::new),
@@ -255,7 +273,7 @@ impl Process {
         };
         let heir_grace = Duration::from_millis(200);
         let release = Release { member: self.me.clone(), items: vec![item], heir_grace };
-        ready(self.store.release(&ns(), &release)).unwrap();
+        self.store.release(&ns(), &release).now_or_never()
     }
 
     fn amend(&self, amend: Amend) -> Amended {

@@ -171,6 +171,44 @@ fn a_late_claim_does_not_touch_a_newer_term_of_the_same_life() {
     assert_eq!(a.view("e").holder, None, "the repeated bid was given back already");
 }
 
+/// A release that was applied, and then told as a conflict because another had
+/// won by the time it was repeated: whoever follows hears of it all the same.
+#[test]
+fn a_release_that_conflicts_with_itself_is_heard_of() {
+    let (wire, a, b) = pair();
+    let c = Process::joined(&wire, "c", 3);
+    a.win("e", 1);
+    for _ in 0..2 {
+        assert!(c.view("e").is_held_by(a.me.incarnation));
+    }
+    let next = b.clone();
+    let win = move || assert!(matches!(next.bid_with("e", 1, 200), Claimed::Won(_)));
+    wire.swap_meets("elections/e", Fault::MeetsItself(Box::new(win)));
+    a.release("e", Some(1));
+    assert!(c.view("e").is_held_by(b.me.incarnation), "{:?}", c.view("e"));
+}
+
+/// E2: a release that was applied, and given up before it was answered. Whoever
+/// follows hears of it by the next heartbeat, or when the release is repeated.
+#[test]
+fn a_release_that_is_given_up_half_way_is_heard_of() {
+    for repeated in [false, true] {
+        let (wire, a, b) = pair();
+        a.win("e", 1);
+        for _ in 0..2 {
+            assert!(b.view("e").is_held_by(a.me.incarnation));
+        }
+        wire.swap_meets("elections/e", Fault::Hang);
+        assert!(a.try_release("e", Some(1)).is_none());
+        if repeated {
+            a.release("e", Some(1));
+        } else {
+            a.beat();
+        }
+        assert!(b.view("e").holder.is_none(), "{:?}", b.view("e"));
+    }
+}
+
 /// C4, H8: late releases name what they mean.
 #[test]
 fn a_late_release_does_not_touch_a_successor() {
