@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tenure_core::{ElectionName, Event, Input, Settings};
+use tenure_core::{ElectionName, Event, Input, Request, Settings};
 
 use super::{Invariant, Setup};
 use crate::clock::{Nanos, SECOND};
-use crate::config::nanos;
+use crate::config::{StoreKind, nanos};
 use crate::fact::{Fact, Who};
 
 /// How long the world may take to come right after the last fault. The slowest
@@ -28,6 +28,10 @@ pub(super) struct SomebodyLeads {
     unanswered: BTreeMap<(Who, ElectionName), Nanos>,
     due: BTreeMap<ElectionName, Nanos>,
     healed: Option<Nanos>,
+    /// Whether those who wait judge for themselves whether a leader is dead.
+    observed: bool,
+    /// When each process last began to say that it lives.
+    beats: BTreeMap<Who, Nanos>,
 }
 
 impl SomebodyLeads {
@@ -39,7 +43,31 @@ impl SomebodyLeads {
             unanswered: BTreeMap::new(),
             due: BTreeMap::new(),
             healed: None,
+            observed: setup.config.store == StoreKind::Cas,
+            beats: BTreeMap::new(),
         }
+    }
+
+    /// When an election must have a leader again that lost its leader now.
+    fn due(&self, now: Nanos, of: Who, crashed: bool) -> Nanos {
+        match self.beats.get(&of) {
+            Some(beat) if crashed && self.observed => beat + self.silence(of),
+            _ => now + self.patience(of, crashed),
+        }
+    }
+
+    /// How long after its last heartbeat a dead leader has a successor where the
+    /// observer judges. An observer waits the ttl widened by drift, and a fortieth
+    /// of it, from a moment by which that heartbeat had begun; it is not sure to
+    /// more than a tenth of the ttl, or, where clocks may be far apart, to ten times
+    /// the drift between two heartbeats, when that was; and all of it on a clock
+    /// that may be slow. What is left is for the requests on their way.
+    fn silence(&self, of: Who) -> Nanos {
+        let settings = &self.settings[of.process];
+        let (ttl, drift) = (settings.ttl(), settings.drift_ppm());
+        let unsure = (ttl / 10).max(settings.heartbeat() / 100_000 * drift);
+        let counted = nanos(settings.widened(ttl) + ttl / 40 + unsure);
+        counted / u64::from(1_000_000 - drift) * 1_000_000 + SECOND / 20
     }
 
     /// How long an election may be without a leader after it lost its leader.
@@ -107,10 +135,13 @@ impl Invariant for SomebodyLeads {
                     self.due.remove(answered);
                 }
             }
+            Fact::Sent { who, request: Request::Heartbeat(_) | Request::Claim(_), .. } => {
+                self.beats.insert(*who, now);
+            }
             Fact::Crashed { who } => self.unanswered.retain(|(stands, _), _| stands != who),
             Fact::Healed => self.healed = Some(now),
             Fact::Bereaved { who, election, crashed } => {
-                let due = now + self.patience(*who, *crashed);
+                let due = self.due(now, *who, *crashed);
                 self.due.insert((*election).clone(), due);
             }
             Fact::Surveyed { .. } => return self.survey(now, fact),

@@ -25,6 +25,12 @@
 //! tighter one: one look that came soon after a beat serves for many that did
 //! not, at the price of `2d / (1 − d)` of the time between.
 //!
+//! In the same way it had begun no earlier than `r + e · (1 − d) / (1 + d)` if beat
+//! *j* had begun no earlier than `r`. What lies between the two bounds is what the
+//! observer does not know, and grows by about `4d` of the time between two looks.
+//! Nothing is decided by the lower bound: it tells when a look is due that makes
+//! the upper one sharper.
+//!
 //! The holder counts its trust from the start of the same write, or from before
 //! it (rule T1), and for less than the ttl; the observer counts the whole ttl,
 //! widened by `d`, from a moment that is not before that start. What the writer
@@ -41,9 +47,23 @@ pub(super) fn begun_by(by: Mono, elapsed: Duration, drift_ppm: u32) -> Mono {
     by + spread(elapsed, drift_ppm)
 }
 
+/// The earliest moment beat *k* can have begun, for an observer by whose clock
+/// beat *j* had not begun before `from`, where the writer counted `elapsed`
+/// between them.
+pub(super) fn not_begun_before(from: Mono, elapsed: Duration, drift_ppm: u32) -> Mono {
+    let (fast, slow) = rates(drift_ppm);
+    let counted = elapsed.as_nanos().saturating_mul(slow) / fast;
+    from + Duration::from_nanos(u64::try_from(counted).unwrap_or(u64::MAX))
+}
+
+/// The fastest and the slowest that a clock may run, in millionths.
+fn rates(drift_ppm: u32) -> (u128, u128) {
+    (1_000_000 + u128::from(drift_ppm), 1_000_000 - u128::from(drift_ppm))
+}
+
 /// `elapsed · (1 + d) / (1 − d)`, rounded up.
 fn spread(elapsed: Duration, drift_ppm: u32) -> Duration {
-    let (fast, slow) = (1_000_000 + u128::from(drift_ppm), 1_000_000 - u128::from(drift_ppm));
+    let (fast, slow) = rates(drift_ppm);
     let counted = elapsed.as_nanos().saturating_mul(fast).div_ceil(slow);
     Duration::from_nanos(u64::try_from(counted).unwrap_or(u64::MAX))
 }
@@ -53,20 +73,24 @@ mod tests {
     use super::*;
 
     /// T5: at no pair of rates within the bound is the true start later than
-    /// the bound; at the extremes it is met to the nanosecond.
+    /// the bound, nor earlier than the other; at the extremes they are met to the
+    /// nanosecond.
     #[test]
-    fn no_two_clocks_within_the_drift_bound_make_a_beat_begin_later_than_the_bound() {
+    fn no_two_clocks_within_the_drift_bound_make_a_beat_begin_outside_the_bounds() {
         for ppm in [0, 1, 1_000, 50_000, 100_000] {
             for truth in [0, 1, 999_999, 10_000_000_000_u128] {
                 for writer in [1_000_000 - ppm, 1_000_000, 1_000_000 + ppm] {
                     for observer in [1_000_000 - ppm, 1_000_000, 1_000_000 + ppm] {
                         // What a clock counts is rounded up at the writer's, so
-                        // as not to count too little, and down at the observer's.
+                        // as not to count too little, and down at the observer's:
+                        // the lower bound may be a nanosecond or two above it.
                         let counted = (truth * u128::from(writer)).div_ceil(1_000_000);
                         let elapsed = Duration::from_nanos(u64::try_from(counted).unwrap());
                         let seen = truth * u128::from(observer) / 1_000_000;
                         let bound = begun_by(Mono::ZERO, elapsed, ppm);
                         assert!(u128::from(bound.as_nanos()) >= seen, "{ppm} {truth} {writer}");
+                        let bound = not_begun_before(Mono::ZERO, elapsed, ppm);
+                        assert!(u128::from(bound.as_nanos()) <= seen + 2, "{ppm} {truth} {writer}");
                     }
                 }
             }
@@ -74,10 +98,14 @@ mod tests {
         let ten = Duration::from_secs(10);
         assert_eq!(spread(ten, 0), ten);
         assert_eq!(spread(Duration::from_secs(9), 100_000), Duration::from_secs(11));
+        let eleven = Duration::from_secs(11);
+        let earliest = not_begun_before(Mono::ZERO, eleven, 100_000);
+        assert_eq!(earliest, Mono::ZERO + Duration::from_secs(9));
     }
 
     #[test]
     fn no_elapsed_time_wraps_around() {
         assert_eq!(begun_by(Mono::MAX, Duration::MAX, 100_000), Mono::MAX);
+        assert_eq!(not_begun_before(Mono::MAX, Duration::MAX, 100_000), Mono::MAX);
     }
 }

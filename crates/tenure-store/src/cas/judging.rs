@@ -5,12 +5,17 @@ use std::time::Duration;
 
 use tenure_core::{EndCause, Incarnation, Mono, Namespace, ReleaseCause, widened};
 
+use super::anchor::begun_by;
 use super::election::{ElectionRecord, HolderRecord};
 use super::handle::{ATTEMPTS, Handle, too_busy};
 use super::member::{EndedLife, MemberRecord};
 use super::mutation::CasRule;
 use super::seen::Seen;
 use crate::{ErrorKind, Result};
+
+/// It is known well enough when a beat began if it is known to this part of the ttl:
+/// a dead holder is taken over that much later at most.
+const KNOWN_WELL: u32 = 10;
 
 /// What a term hangs on.
 #[derive(Clone, Debug)]
@@ -82,24 +87,41 @@ impl Handle {
     }
 
     /// When to look at a live holder again: when its ttl is over, so that one look
-    /// a ttl does. While it is not known well enough when its beats begin, in the
-    /// middle of the time in which the next one may: whether that look finds it
-    /// or not, half as much is unknown after it.
+    /// a ttl does. A look in the middle of the time in which a beat may begin halves
+    /// what is unknown of it, whether it finds the beat or not. So if too little will
+    /// be known a look later, the look comes with the last beat of the ttl; if it is
+    /// too little already, as it always is where clocks may be far apart, with the
+    /// next beat.
     pub(super) fn look_in(&self, seen: &Seen<MemberRecord>) -> Duration {
         let (left, ttl) = (self.member_left(seen), seen.record.ttl_ns);
         if left < ttl / 2 {
             return left;
         }
         let Some((not_before, pace)) = seen.rhythm else { return left.min(ttl / 4) };
-        let unknown = seen.since.since(not_before);
-        if unknown < ttl / 16 || pace > ttl / 2 {
+        let unknown = |looks| seen.unknown_after(not_before, looks, left, self.options.drift_ppm);
+        if unknown(2) < ttl / KNOWN_WELL || pace > ttl / 2 {
             return left;
         }
-        let next = not_before + pace + unknown / 2;
-        let passed = self.now().since(next);
-        let beats = passed.as_nanos().checked_div(pace.as_nanos()).map_or(0, |beats| beats + 1);
-        let beats = if passed.is_zero() { 0 } else { u32::try_from(beats).unwrap_or(0) };
-        (next + pace * beats).since(self.now()).min(left)
+        let next = self.next_beat(seen, not_before, pace).since(self.now()).min(left);
+        if unknown(1) < ttl / KNOWN_WELL {
+            return next + pace * beats_in(left.saturating_sub(next), pace);
+        }
+        next
+    }
+
+    /// When to look for the next beat: in the middle of the time in which it may
+    /// begin; and if it was not there then, at the end of that time, so that there is
+    /// a look that comes soon after a beat.
+    fn next_beat(&self, seen: &Seen<MemberRecord>, not_before: Mono, pace: Duration) -> Mono {
+        let now = self.now();
+        let middle = not_before + pace + seen.since.since(not_before) / 2;
+        let end = begun_by(seen.since, pace, self.options.drift_ppm);
+        if now >= middle && now < end {
+            return end;
+        }
+        let late = now.since(middle);
+        let beats = beats_in(late, pace) + u32::from(!late.is_zero());
+        middle + pace * beats
     }
 
     /// What the term of this record hangs on, by what is known of its holder.
@@ -201,4 +223,10 @@ impl Handle {
         }
         Err(too_busy(&key))
     }
+}
+
+/// How many beats fit into that time.
+fn beats_in(time: Duration, pace: Duration) -> u32 {
+    let beats = time.as_nanos().checked_div(pace.as_nanos());
+    beats.and_then(|beats| u32::try_from(beats).ok()).unwrap_or(0)
 }

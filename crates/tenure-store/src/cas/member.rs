@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tenure_core::{ElectionName, EndCause, Incarnation, MemberId, MemberRef, Mono, Profile};
 
-use super::anchor::begun_by;
+use super::anchor::{begun_by, not_begun_before};
 use super::format::{candidacies, lives, nanos, profile, text};
 use super::record::{FORMAT, Record, Stamp};
 use super::seen::{Memory, Rhythm, Seen, Table};
@@ -177,6 +177,28 @@ impl MemberRecord {
     }
 }
 
+impl Seen<MemberRecord> {
+    /// How much will be unknown of when a beat began that is found after so many
+    /// looks, that far apart, if nothing is learned from the looks between. The signs
+    /// of life that are forgotten until then do not count.
+    pub(super) fn unknown_after(
+        &self,
+        not_before: Mono,
+        looks: u32,
+        apart: Duration,
+        drift_ppm: u32,
+    ) -> Duration {
+        let (newest, time) = (self.record.elapsed_ns, apart.saturating_mul(looks));
+        let forgotten = (self.sights.len() + looks as usize).saturating_sub(SIGHTS as usize);
+        let latest = self.sights.iter().skip(forgotten).filter_map(|(seen, then)| {
+            let elapsed = newest.checked_sub(*then)?.saturating_add(time);
+            (elapsed <= self.record.ttl_ns * SIGHTS).then(|| begun_by(*seen, elapsed, drift_ppm))
+        });
+        let earliest = not_begun_before(not_before, time, drift_ppm);
+        latest.min().map_or(Duration::MAX, |latest| latest.since(earliest))
+    }
+}
+
 impl StandingRecord {
     pub(super) fn new(member: &MemberRef, revision: u64) -> Self {
         let (id, incarnation) = (member.id.clone(), member.incarnation);
@@ -215,15 +237,22 @@ impl Record for MemberRecord {
         bounds.min()
     }
 
-    /// The next beat was not there yet: this one began no longer ago than beats
-    /// are apart, nor earlier after the one before it than its clock counted.
-    fn rhythm(&self, known: &Seen<Self>, sent: Mono) -> Option<Rhythm> {
+    /// It began after a look that did not find it. Where beats keep their pace, it
+    /// also began no earlier after the one before it than its clock counted, and no
+    /// longer ago than beats are apart, since the next one was not there yet; both
+    /// within the drift. Where they do not (a bid is a beat too, and one that is lost
+    /// is none), what was concluded from the pace is given up.
+    fn rhythm(&self, known: &Seen<Self>, sent: Mono, drift_ppm: u32) -> Option<Rhythm> {
         let before = &known.record;
         let elapsed = self.elapsed_ns.checked_sub(before.elapsed_ns)?;
         let beats = u32::try_from(self.beat.checked_sub(before.beat)?).ok()?;
         let pace = elapsed.checked_div(beats).filter(|_| self.is_of_one_clock(before))?;
-        let counted = known.rhythm.map_or(Mono::ZERO, |(then, _)| then + elapsed);
-        Some((counted.max(sent - pace), pace))
+        let kept = known.rhythm.filter(|(_, then)| then.abs_diff(pace) <= pace / 8);
+        let regular = kept.map_or(Mono::ZERO, |(then, _)| {
+            let one_beat = begun_by(Mono::ZERO, pace, drift_ppm).since(Mono::ZERO);
+            not_begun_before(then, elapsed, drift_ppm).max(sent - one_beat)
+        });
+        Some((regular.max(known.looked), pace))
     }
 
     fn name(&self) -> &str {

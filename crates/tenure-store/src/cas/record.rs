@@ -43,7 +43,7 @@ pub(super) trait Record: Clone + Serialize + DeserializeOwned + Send + Sync {
 
     /// See [`Seen::rhythm`], for a stamp that a look `sent` then was the first to
     /// find.
-    fn rhythm(&self, _known: &Seen<Self>, _sent: Mono) -> Option<Rhythm> {
+    fn rhythm(&self, _known: &Seen<Self>, _sent: Mono, _drift_ppm: u32) -> Option<Rhythm> {
         None
     }
 

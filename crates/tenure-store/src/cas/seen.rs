@@ -87,7 +87,7 @@ impl<R: Record> Table<R> {
             _ => {
                 let sights = record.sights(known, at.answered);
                 let bound = record.begun_by(&sights, at.drift_ppm);
-                let rhythm = known.and_then(|known| record.rhythm(known, at.sent));
+                let rhythm = known.and_then(|known| record.rhythm(known, at.sent, at.drift_ppm));
                 (bound.map_or(at.answered, |bound| bound.min(at.answered)), rhythm, sights)
             }
         };
