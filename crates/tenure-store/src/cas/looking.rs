@@ -24,16 +24,38 @@ pub(super) type Look = Option<Seen<ElectionRecord>>;
 const TAKEN_AT_ITS_WORD: u32 = 32;
 
 impl Handle {
-    /// These elections, and the lives that their terms hang on, as they are now.
+    /// These elections, and the lives that their terms hang on, as they are now, as
+    /// far as their holders tell: good enough for those who wait, since a bid is made
+    /// on the version it saw.
     pub(super) async fn look_at(
         &self,
         ns: &Namespace,
         names: &[ElectionName],
     ) -> Result<Vec<Look>> {
+        self.look(ns, names, false).await
+    }
+
+    /// The same, and no holder is taken at its word: for whoever decides by the
+    /// answer. A holder that gave its term back says so a moment later, and by then
+    /// the next may be elected.
+    pub(super) async fn look_closely_at(
+        &self,
+        ns: &Namespace,
+        names: &[ElectionName],
+    ) -> Result<Vec<Look>> {
+        self.look(ns, names, true).await
+    }
+
+    async fn look(
+        &self,
+        ns: &Namespace,
+        names: &[ElectionName],
+        closely: bool,
+    ) -> Result<Vec<Look>> {
         let begun = self.step();
         let known = names.iter().filter_map(|name| self.known_holder(ns, name)).collect();
         self.look_at_holders(ns, known, begun).await?;
-        let looks = names.iter().map(|name| self.look_if_changed(ns, name)).collect();
+        let looks = names.iter().map(|name| self.look_if_changed(ns, name, closely)).collect();
         let looks: Vec<Look> = self.all(looks).await.into_iter().collect::<Result<_>>()?;
         self.look_at_holders_of(ns, looks.iter().flatten(), begun).await?;
         Ok(looks)
@@ -84,10 +106,16 @@ impl Handle {
     }
 
     /// The election; from memory, if its holder's record says that nothing
-    /// happened to it.
-    async fn look_if_changed(&self, ns: &Namespace, name: &ElectionName) -> Result<Look> {
+    /// happened to it, and that will do.
+    async fn look_if_changed(
+        &self,
+        ns: &Namespace,
+        name: &ElectionName,
+        closely: bool,
+    ) -> Result<Look> {
         let key = self.keys.election(ns, name);
-        if let Some(known) = self.known::<ElectionRecord>(&key)
+        if !closely
+            && let Some(known) = self.known::<ElectionRecord>(&key)
             && let Some(holder) = &known.record.holder
             && let member = self.keys.member(ns, &holder.member)
             && self.is_unchanged(&key, &member, holder.incarnation)

@@ -80,7 +80,7 @@ impl Handle {
             Which::Named(names) => names,
         };
         self.name(ns, names);
-        let looks = self.look_at(ns, names).await?;
+        let looks = self.look_closely_at(ns, names).await?;
         Ok(names.iter().cloned().zip(looks).collect())
     }
 

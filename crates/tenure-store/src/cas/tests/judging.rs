@@ -157,3 +157,21 @@ fn numbers_do_not_go_back_when_the_record_is_removed() {
     assert!(!a.keeps("e", 2));
     assert_eq!(b.win("e", 1), 3, "it saw the second, though it never won");
 }
+
+/// Promise 3, for who compares a token with what the store says: a holder that gave
+/// its term back and could not say so yet is not taken at its word.
+#[test]
+fn whoever_reads_is_told_of_the_newest_term_though_its_former_holder_said_nothing() {
+    let wire = Wire::default();
+    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let reader = Process::new(&wire, "r", 3);
+    a.win("e", 1);
+    for _ in 0..3 {
+        assert!(reader.view("e").is_held_by(a.me.incarnation));
+    }
+    wire.swap_meets("members/a", Fault::Fail);
+    a.release("e", Some(1));
+    assert_eq!(b.win("e", 1), 2);
+    let view = reader.view("e");
+    assert_eq!((view.number.get(), view.holder.unwrap().member), (2, b.me.clone()));
+}
