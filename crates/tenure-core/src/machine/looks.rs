@@ -8,8 +8,8 @@ use core::time::Duration;
 use super::standing::{Candidacy, Stage};
 use super::{Flight, Machine, Rule, Slot};
 use crate::{
-    ElectionName, ElectionView, Failed, Hint, Incarnation, Mono, Query, Reply, Request, Snapshot,
-    TermNumber, Which,
+    ElectionName, ElectionView, Failed, Hint, Incarnation, Mono, Nonce, Query, Reply, Request,
+    Snapshot, TermNumber, Which,
 };
 
 /// How many lives that seem to be over are told apart; beyond that, a storm of
@@ -163,12 +163,25 @@ impl Machine {
         self.looks.slot.begin(flight);
     }
 
-    /// The next batch of elections to look at, taken off the list.
-    fn names_to_look_at(&mut self) -> Vec<ElectionName> {
+    /// These bids are about to be sent. Their answers are looks, later than any
+    /// hint so far: what was wanted of them is as good as done.
+    pub(super) fn looked_by_bids(&mut self, bids: &[(ElectionName, Nonce)]) {
+        self.gather_waiting();
+        for (election, _) in bids {
+            self.looks.wanted.remove(election);
+        }
+    }
+
+    fn gather_waiting(&mut self) {
         if core::mem::take(&mut self.looks.waiting) {
             let waiting = self.standings.iter().filter(|(_, c)| c.stage.reign().is_none());
             self.looks.wanted.extend(waiting.map(|(election, _)| election.clone()));
         }
+    }
+
+    /// The next batch of elections to look at, taken off the list.
+    fn names_to_look_at(&mut self) -> Vec<ElectionName> {
+        self.gather_waiting();
         let ready = self.looks.wanted.iter().filter(|election| !self.is_bidding(election));
         let names: Vec<_> = ready.take(self.traits.batch).cloned().collect();
         for name in &names {
@@ -212,7 +225,14 @@ impl Machine {
             return self.back_off(now, |m| &mut m.looks.slot, Duration::MAX);
         };
         self.looks.slot.succeeded();
-        self.looks.slot.hold_until(now + self.settings.look_gap());
+        // A look at ten thousand terms takes its time, and claims that are
+        // answered meanwhile make it useless: at most half of the time is spent
+        // on looking.
+        let spent = match look.own_terms {
+            true => now.since(flight.started).min(self.settings.heartbeat()),
+            false => Duration::ZERO,
+        };
+        self.looks.slot.hold_until(now + self.settings.look_gap().max(spent));
         self.seq = self.seq.max(snapshot.seq);
         if look.own_terms {
             self.audit(now, look.activity, snapshot);

@@ -183,6 +183,42 @@ fn a_reconnect_during_a_bid_looks_after_its_answer() {
     assert!(script.has_asked(is_claim));
 }
 
+/// N1: the answer to a bid is a look: a hint that came before the bid was sent
+/// asks for no other.
+#[test]
+fn a_bid_answers_the_hints_before_it() {
+    let mut script = leading_and_waiting();
+    let weekly = held_by("weekly", member("other", 7), 1, 10_000);
+    for _ in 0..2 {
+        script.feed(Input::Hint(Hint::Election(name("weekly"))));
+    }
+    script.seen([weekly.clone()]);
+    assert!(script.sent.is_empty(), "not before the gap");
+    let priority = Priority::new(7);
+    script.feed(Input::Stand { election: name("weekly"), priority });
+    script.held([weekly]);
+    script.run_for(500);
+    assert!(script.sent.is_empty(), "{:?}", script.sent);
+}
+
+/// N1: a look at all that is held takes at most half of the time, however often
+/// a hint asks for it and however long it takes.
+#[test]
+fn looks_at_all_that_is_held_leave_time_for_the_rest() {
+    let mut script = Script::leading(SHARED, "nightly");
+    let me = script.me();
+    script.feed(Input::Hint(Hint::Anything));
+    let look = script.take(is_read);
+    script.run_for(400);
+    script.feed(Input::Hint(Hint::Anything));
+    let elections = alloc::vec![held_by("nightly", me, 1, 10_000)];
+    script.reply(look.id, Ok(Reply::Read(Snapshot { elections, ..Snapshot::default() })));
+    script.run_for(399);
+    assert!(!script.has_asked(is_read), "it took 400 ms");
+    script.run_for(1);
+    assert!(script.has_asked(is_read));
+}
+
 /// N1: a storm of hints about everything does not keep a candidate from looking
 /// at what it waits for.
 #[test]
