@@ -245,7 +245,7 @@ impl Actor {
 pub(crate) fn won(claimed: Claimed) -> Outcome<Term> {
     match claimed {
         Claimed::Won(term) => Ok(term),
-        Claimed::Held(view) => Err(CaseFailure::new(format!("the bid must win: {view:?}"))),
+        other => Err(CaseFailure::new(format!("the bid must win: {other:?}"))),
     }
 }
 
@@ -253,6 +253,6 @@ pub(crate) fn won(claimed: Claimed) -> Outcome<Term> {
 pub(crate) fn held(claimed: Claimed) -> Outcome<ElectionView> {
     match claimed {
         Claimed::Held(view) => Ok(view),
-        Claimed::Won(term) => Err(CaseFailure::new(format!("the bid must not win: {term:?}"))),
+        other => Err(CaseFailure::new(format!("the bid must not win: {other:?}"))),
     }
 }

@@ -201,6 +201,10 @@ pub enum Claimed {
     /// Not won: the view says who holds the election, or that it is paused or
     /// kept for another. The candidacy stands.
     Held(ElectionView),
+    /// It could not be found out this time, and the bid may have won: the next
+    /// one repeats its nonce (rule E2). Only from stores that decide each bid by
+    /// requests of its own, of which some may fail.
+    Unknown(ElectionName),
 }
 
 /// Gives terms back, or stops standing.

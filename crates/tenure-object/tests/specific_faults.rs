@@ -17,7 +17,7 @@ const MEMBERS: usize = 4;
 /// How long somebody is to lead before the leader's line is cut.
 const REIGN: Duration = Duration::from_secs(40);
 /// Within how long somebody must lead, and another after the cut.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Who trusts that it leads, at any one moment.
 #[derive(Default)]

@@ -212,7 +212,7 @@ async fn a_stopped_leader_loses_an_unfenced_step_and_no_fenced_one() {
         nonce += 1;
         match only(store.claim(&ns(), &claim(&next, "e", nonce)).await.unwrap()) {
             Claimed::Won(term) => break term,
-            Claimed::Held(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+            _ => tokio::time::sleep(Duration::from_millis(20)).await,
         }
     };
     assert!(count(&mut db, &place.schema, &term).await);

@@ -136,6 +136,7 @@ fn reply(result: &Result<Reply, Failed>) -> String {
             let shown = answers.iter().map(|answer| match answer {
                 Claimed::Won(term) => format!("won {}#{}", term.election, term.number),
                 Claimed::Held(view) => seen(view),
+                Claimed::Unknown(election) => format!("{election} unknown"),
             });
             shown.collect::<Vec<_>>().join(", ")
         }

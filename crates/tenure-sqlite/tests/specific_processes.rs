@@ -206,6 +206,7 @@ async fn a_stopped_leader_is_replaced_after_its_ttl_and_not_before() {
         match only(store.claim(&ns(), &claim(&me, "e", nonce)).await.unwrap()) {
             Claimed::Won(term) => break assert_eq!(term.number, TermNumber::new(2)),
             // The store says how long is left, and is taken at its word.
+            Claimed::Unknown(_) => panic!("one step decides all bids"),
             Claimed::Held(view) => {
                 tokio::time::sleep(view.holder.map_or(Duration::ZERO, |h| h.remaining)).await;
             }

@@ -115,6 +115,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     ///    journalled as `Abandoned` first.
     /// 5. Else `Held` with the view, `ahead` filled in.
     ///
+    /// A store that decides each bid by requests of its own answers `Unknown` for
+    /// a bid whose requests failed while others' did not; if all failed, that is
+    /// an error.
+    ///
     /// A `Won` counts as a heartbeat with the claim's ttl in the same step, also
     /// when it repeats an earlier one: trust is counted from this request.
     ///

@@ -179,6 +179,7 @@ pub(crate) async fn each_bid_is_answered_on_its_own_and_in_order(world: &World<'
         .map(|answer| match answer {
             Claimed::Won(term) => (term.election.as_str(), true),
             Claimed::Held(view) => (view.election.as_str(), false),
+            Claimed::Unknown(_) => ("unknown", false),
         })
         .collect();
     let expected = [("free", true), ("taken", false), ("paused", false), ("also-free", true)];

@@ -112,6 +112,9 @@ impl Machine {
         match result {
             Ok(Reply::Claim(Claims::Answered(answers))) if fit(&flight.what, &answers) => {
                 self.bidding.slot.succeeded();
+                if answers.iter().any(|answer| matches!(answer, Claimed::Unknown(_))) {
+                    self.unanswered(now, flight.started);
+                }
                 for ((election, nonce), answer) in flight.what.into_iter().zip(answers) {
                     let standing = self.still_bids(&election, nonce);
                     let heard = self.activity;
@@ -120,29 +123,38 @@ impl Machine {
                         Claimed::Won(term) => self.won(now, flight.started, term, standing),
                         Claimed::Held(view) if standing => self.not_won(now, &election, view),
                         Claimed::Held(_) => self.end_ghost(&election),
+                        Claimed::Unknown(_) => self.bid_once_more(now, &election, nonce),
                     }
                 }
             }
             Ok(Reply::Claim(Claims::Ended { superseded })) => self.life_over(now, superseded),
             _ => {
-                self.back_off(now, |m| &mut m.bidding.slot, Duration::MAX);
-                // It may have won, and written the short ttl with it.
-                self.membership.beat_by(flight.started + self.settings.heartbeat());
+                self.unanswered(now, flight.started);
                 for (election, nonce) in flight.what {
-                    if self.still_bids(&election, nonce) {
-                        if self.mutated(Rule::ForgetBids) {
-                            self.standings.change(&election, |c| c.open_nonce = None);
-                        }
-                        // Bids again, with the same nonce (rule E2); the
-                        // back-off of the slot paces it.
-                        self.standings.bid_at(&election, now);
-                    } else {
-                        self.end_ghost(&election);
-                        self.looks.at_own_terms();
-                    }
+                    self.bid_once_more(now, &election, nonce);
                 }
             }
         }
+    }
+
+    /// A claim sent at `started` failed, or one bid of it: the next one waits.
+    fn unanswered(&mut self, now: Mono, started: Mono) {
+        self.back_off(now, |m| &mut m.bidding.slot, Duration::MAX);
+        // It may have won, and written the short ttl with it.
+        self.membership.beat_by(started + self.settings.heartbeat());
+    }
+
+    /// Nothing is known of this bid. It is made again, with the same nonce (rule
+    /// E2); the back-off of the slot paces it.
+    fn bid_once_more(&mut self, now: Mono, election: &ElectionName, nonce: Nonce) {
+        if !self.still_bids(election, nonce) {
+            self.end_ghost(election);
+            return self.looks.at_own_terms();
+        }
+        if self.mutated(Rule::ForgetBids) {
+            self.standings.change(election, |c| c.open_nonce = None);
+        }
+        self.standings.bid_at(election, now);
     }
 
     /// The candidacy was withdrawn while its bid was on its way. The bid may
@@ -252,6 +264,7 @@ fn fit(bids: &[(ElectionName, Nonce)], answers: &[Claimed]) -> bool {
     let about = |answer: &Claimed, election: &ElectionName| match answer {
         Claimed::Won(term) => term.election == *election,
         Claimed::Held(view) => view.election == *election,
+        Claimed::Unknown(of) => of == election,
     };
     bids.len() == answers.len() && bids.iter().zip(answers).all(|((e, _), a)| about(a, e))
 }

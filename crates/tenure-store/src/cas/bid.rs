@@ -44,6 +44,8 @@ pub(super) enum Outcome {
     Won(Term),
     /// Lost, on this record.
     Lost(Look),
+    /// Not known: its requests failed.
+    Open,
 }
 
 /// One claim on its way.

@@ -8,14 +8,15 @@ use super::looking::Look;
 use super::member::{CandidacyRecord, MemberRecord, StandingRecord};
 use super::members::{Edit, Life};
 use super::mutation::CasRule;
-use crate::Result;
+use crate::{Error, ErrorKind, Result};
 
 impl Handle {
     /// See [`Store::claim`](crate::Store::claim).
     ///
-    /// First a look at everything, which fails before anything is written; then
-    /// each election; then, if anything was won, the member's heartbeat, which
-    /// alone makes it so; and last the candidacies of what was not won.
+    /// First a look at everything; then each election; then, if anything was won,
+    /// the member's heartbeat, which alone makes it so; and last the candidacies of
+    /// what was not won. A bid whose own requests fail on their way stays open, and
+    /// the others go on.
     pub(super) async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
         self.check_batch("bids", claim.bids.len())?;
         let started = self.now();
@@ -25,30 +26,48 @@ impl Handle {
         };
         let names: Vec<_> = claim.bids.iter().map(|bid| bid.election.clone()).collect();
         self.name(ns, &names);
-        let looks = self.look_at(ns, &names).await?;
+        let looks = none_for_good(self.look_at_each(ns, &names).await)?;
         let fresh = self.fresh(ns, claim, &looks);
         if fresh.iter().any(|bid| self.known_candidacy(ns, &claim.member, &bid.election).is_none())
         {
             // Whoever is to be ranked must know whom it comes after.
             self.refresh_members(ns, started).await?;
         }
-        let again = looks.iter().any(Option::is_some);
+        let again = looks.iter().flatten().any(Option::is_some);
         let claiming = Claiming { ns, claim, profile: &member.record.profile, started };
         let bids = claim.bids.iter().zip(looks);
-        let bids = bids.map(|(bid, look)| self.bid(&claiming, bid, look)).collect();
+        let bids = bids.map(|(bid, look)| self.bid_on(&claiming, bid, look)).collect();
         let outcomes = self.all(bids).await;
         let won = |outcome: &Result<Outcome>| matches!(outcome, Ok(Outcome::Won(_)));
         let any_won = outcomes.iter().any(won);
-        let outcomes: Result<Vec<Outcome>> = outcomes.into_iter().collect();
-        let outcomes = partly(any_won, outcomes)?;
+        let outcomes = partly(any_won, passable(outcomes))?;
+        let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Open));
+        let mut outcomes: Vec<Outcome> = outcomes.collect();
         if any_won {
             if let Life::Over { superseded } = partly(true, self.confirm(ns, claim, again).await)? {
                 return Ok(Claims::Ended { superseded });
             }
             self.collect(ns).await;
         }
-        partly(any_won, self.stand(ns, claim, &fresh, &outcomes).await)?;
+        match self.stand(ns, claim, &fresh, &outcomes).await {
+            // What was won is won; who waits for the rest is not written down.
+            Err(error) if any_won && is_passing(&error) => {
+                let lost = |outcome: &&mut Outcome| matches!(outcome, Outcome::Lost(_));
+                outcomes.iter_mut().filter(lost).for_each(|outcome| *outcome = Outcome::Open);
+            }
+            stood => partly(any_won, stood)?,
+        }
         Ok(Claims::Answered(self.answers(&claiming, outcomes).await))
+    }
+
+    /// One bid, if its election could be looked at.
+    async fn bid_on(
+        &self,
+        claiming: &Claiming<'_>,
+        bid: &Bid,
+        look: Result<Look>,
+    ) -> Result<Outcome> {
+        self.bid(claiming, bid, look?).await
     }
 
     /// Raises the heartbeat of one who has just won: only if that is written is
@@ -68,8 +87,9 @@ impl Handle {
     }
 
     /// The bids that stand for something, and are no copies of older ones.
-    fn fresh<'a>(&self, ns: &Namespace, claim: &'a Claim, looks: &[Look]) -> Vec<&'a Bid> {
+    fn fresh<'a>(&self, ns: &Namespace, claim: &'a Claim, looks: &[Result<Look>]) -> Vec<&'a Bid> {
         let bids = claim.bids.iter().zip(looks);
+        let bids = bids.filter_map(|(bid, look)| Some((bid, look.as_ref().ok()?)));
         let new = bids.filter(|(bid, look)| {
             attempt(look.as_ref(), &claim.member, bid) == Attempt::New
                 && self.stands_otherwise(ns, claim, bid)
@@ -124,6 +144,7 @@ impl Handle {
                 let asker = Some(&claim.member);
                 Claimed::Held(self.view(ns, &bid.election, look.as_ref(), asker, false))
             }
+            Outcome::Open => Claimed::Unknown(bid.election.clone()),
         };
         claim.bids.iter().zip(outcomes).map(answer).collect()
     }
@@ -133,4 +154,47 @@ impl Handle {
         let keys: Vec<_> = names.iter().map(|name| self.keys.election(ns, name)).collect();
         self.memory().named.extend(keys);
     }
+}
+
+/// Fails if one of these failed for good, before anything is written.
+fn none_for_good<T>(mut results: Vec<Result<T>>) -> Result<Vec<Result<T>>> {
+    let for_good = |result: &Result<T>| result.as_ref().is_err_and(|error| !is_passing(error));
+    match results.iter().position(for_good) {
+        Some(one) => results.swap_remove(one).map(|_| results),
+        None => Ok(results),
+    }
+}
+
+/// `None` for each that failed on its way, if there is any that did not. One that
+/// failed for good fails them all, and so does the first if none is left.
+fn passable<T>(results: Vec<Result<T>>) -> Result<Vec<Option<T>>> {
+    let mut failed = None;
+    let mut passed = Vec::with_capacity(results.len());
+    for result in results {
+        match result {
+            Ok(value) => passed.push(Some(value)),
+            Err(error) if is_passing(&error) => {
+                passed.push(None);
+                failed = Some(graver(failed, error));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match failed {
+        Some(error) if passed.iter().all(Option::is_none) => Err(error),
+        _ => Ok(passed),
+    }
+}
+
+/// Of two errors the one that says more about what may have happened.
+fn graver(one: Option<Error>, other: Error) -> Error {
+    match one {
+        Some(one) if one.may_have_applied() || !other.may_have_applied() => one,
+        _ => other,
+    }
+}
+
+/// Whether an error is of the way there, and may be gone the next time.
+fn is_passing(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Busy)
 }

@@ -14,7 +14,7 @@ use super::election::ElectionRecord;
 use super::handle::Handle;
 use super::member::MemberRecord;
 use super::seen::Seen;
-use crate::{ErrorKind, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// An election as it was found; `None` if it has no record.
 pub(super) type Look = Option<Seen<ElectionRecord>>;
@@ -54,11 +54,41 @@ impl Handle {
     ) -> Result<Vec<Look>> {
         let begun = self.step();
         let known = names.iter().filter_map(|name| self.known_holder(ns, name)).collect();
-        self.look_at_holders(ns, known, begun).await?;
+        first_of(self.look_at_holders(ns, known, begun).await)?;
         let looks = names.iter().map(|name| self.look_if_changed(ns, name, closely)).collect();
         let looks: Vec<Look> = self.all(looks).await.into_iter().collect::<Result<_>>()?;
         self.look_at_holders_of(ns, looks.iter().flatten(), begun).await?;
         Ok(looks)
+    }
+
+    /// As [`look_at`](Self::look_at), each on its own: what cannot be looked at is in
+    /// nobody else's way.
+    pub(super) async fn look_at_each(
+        &self,
+        ns: &Namespace,
+        names: &[ElectionName],
+    ) -> Vec<Result<Look>> {
+        let begun = self.step();
+        let known = names.iter().filter_map(|name| self.known_holder(ns, name)).collect();
+        // A holder of whom nothing is heard is not taken at its word.
+        let silent = self.look_at_holders(ns, known, begun).await;
+        let looks = names.iter().map(|name| {
+            let holder = self.known_holder(ns, name);
+            let unheard = holder.is_some_and(|id| silent.iter().any(|(of, _)| *of == id));
+            self.look_if_changed(ns, name, unheard)
+        });
+        let mut looks = self.all(looks.collect()).await;
+        let held = looks.iter().flatten().flatten().filter_map(holder_of).collect();
+        let silent = self.look_at_holders(ns, held, begun).await;
+        for look in &mut looks {
+            let Ok(Some(seen)) = look else { continue };
+            let holder = holder_of(seen);
+            match silent.iter().find(|(of, _)| Some(of) == holder.as_ref()) {
+                Some((_, error)) => *look = Err(unheard(error)),
+                None => self.note_missing(ns, &seen.record),
+            }
+        }
+        looks
     }
 
     /// Looks at the lives that the terms of these hang on, unless that was done
@@ -71,7 +101,7 @@ impl Handle {
     ) -> Result<()> {
         let holders = elections.clone().filter_map(|seen| seen.record.holder.as_ref());
         let holders = holders.map(|holder| holder.member.clone()).collect();
-        self.look_at_holders(ns, holders, begun).await?;
+        first_of(self.look_at_holders(ns, holders, begun).await)?;
         for seen in elections {
             self.note_missing(ns, &seen.record);
         }
@@ -83,26 +113,21 @@ impl Handle {
         known.record.holder.as_ref().map(|holder| holder.member.clone())
     }
 
+    /// Gives those that could not be looked at, and why.
     async fn look_at_holders(
         &self,
         ns: &Namespace,
         holders: BTreeSet<MemberId>,
         begun: u64,
-    ) -> Result<()> {
-        let keys: Vec<_> = holders.iter().map(|id| self.keys.member(ns, id)).collect();
-        let due = keys
-            .iter()
-            .filter(|key| self.known::<MemberRecord>(key).is_none_or(|seen| seen.step < begun));
-        let loads = self.all(due.map(|key| self.load::<MemberRecord>(key)).collect()).await;
-        for loaded in loads {
-            match loaded {
-                // A record that cannot be read proves nothing, and nobody can
-                // renew it.
-                Err(error) if error.kind() == ErrorKind::Foreign => {}
-                other => drop(other?),
-            }
-        }
-        Ok(())
+    ) -> Vec<(MemberId, Error)> {
+        let keys = holders.into_iter().map(|id| (self.keys.member(ns, &id), id));
+        let seen = |key: &str| self.known::<MemberRecord>(key).is_some_and(|s| s.step >= begun);
+        let due: Vec<_> = keys.filter(|(key, _)| !seen(key)).collect();
+        let loads = due.iter().map(|(key, _)| self.load::<MemberRecord>(key)).collect();
+        let loads = self.all(loads).await.into_iter().zip(due);
+        // A record that cannot be read proves nothing, and nobody can renew it.
+        let failed = loads.filter_map(|(loaded, (_, id))| Some((id, loaded.err()?)));
+        failed.filter(|(_, error)| error.kind() != ErrorKind::Foreign).collect()
     }
 
     /// The election; from memory, if its holder's record says that nothing
@@ -162,6 +187,19 @@ impl Handle {
         let readable = loads.into_iter().filter(|loaded| !is_foreign(loaded));
         readable.filter_map(Result::transpose).collect()
     }
+}
+
+fn holder_of(seen: &Seen<ElectionRecord>) -> Option<MemberId> {
+    seen.record.holder.as_ref().map(|holder| holder.member.clone())
+}
+
+fn first_of(failed: Vec<(MemberId, Error)>) -> Result<()> {
+    failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// The same for each of the elections that hang on one life.
+fn unheard(error: &Error) -> Error {
+    Error::new(error.kind(), format!("the holder could not be looked at: {error}"))
 }
 
 fn is_foreign<T>(loaded: &Result<T>) -> bool {

@@ -97,8 +97,9 @@
 //!
 //! - A verb about several records is not one atomic step. The order between them is
 //!   chosen so that one who is interrupted anywhere can repeat the request, and an
-//!   error after the first write says `may_have_applied`. If one bid of a claim fails,
-//!   the claim fails: an answer has no way to say that one bid is open.
+//!   error after the first write says `may_have_applied`. A bid of a claim whose own
+//!   requests fail is answered `Unknown`, and is repeated with its nonce; the others
+//!   are not held up by it.
 //! - A heartbeat does not say how many terms are held: that would be a listing.
 //! - A snapshot of several elections is of moments close together; there is no
 //!   journal, and `history` is each election's own last terms, without positions.

@@ -51,7 +51,7 @@ pub(crate) async fn claim(
     };
     let won = |answer| match answer {
         Claimed::Won(term) => Ok(term),
-        Claimed::Held(view) => Err(format!("not won: {view:?}").into()),
+        other => Err(format!("not won: {other:?}").into()),
     };
     answers.into_iter().map(won).collect()
 }

@@ -158,6 +158,28 @@ fn a_claim_in_steps_has_twice_the_time_and_a_heartbeat_has_not() {
     assert_eq!(due(&script, is_beat), timeout);
 }
 
+/// E2: of three bids one could not be decided. The others are; that one is made
+/// again by itself, after a pause, and with its nonce.
+#[test]
+fn a_bid_of_which_nothing_is_known_is_repeated_alone_with_its_nonce() {
+    let mut script = Script::new(SHARED);
+    script.feed(Input::StandForAll {
+        elections: ["a", "b", "c"].map(name).to_vec(),
+        priority: Priority::default(),
+    });
+    script.answer(Ok(joined()));
+    let Request::Claim(claim) = script.asked().clone() else { panic!("{:?}", script.sent) };
+    let Reply::Claim(Claims::Answered(mut answers)) = all_won(&claim, 1) else { panic!() };
+    answers[1] = Claimed::Unknown(claim.bids[1].election.clone());
+    script.answer(Ok(Reply::Claim(Claims::Answered(answers))));
+    assert_eq!(script.elected().len(), 2, "the others lead");
+    assert!(script.sent.is_empty(), "not at once: {:?}", script.sent);
+    script.run_to(1_101);
+    let again = script.take(is_claim).request;
+    let Request::Claim(again) = again else { panic!("{again:?}") };
+    assert_eq!(again.bids, [claim.bids[1].clone()], "the same bid, with its nonce");
+}
+
 /// B12: a store that is unreachable from the start elects nobody.
 #[test]
 fn nobody_leads_without_the_store() {

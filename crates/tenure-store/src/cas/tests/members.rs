@@ -19,7 +19,7 @@ fn candidates_are_ranked_by_priority_and_then_by_who_stood_first() {
     assert_eq!(order, ["y", "a", "z", "x", "w"]);
     let ahead = |n: usize, priority| match all[n].bid_with("e", 2, priority) {
         Claimed::Held(view) => view.ahead,
-        Claimed::Won(term) => panic!("{term:?}"),
+        other => panic!("{other:?}"),
     };
     assert_eq!([ahead(0, 100), ahead(1, 200), ahead(2, 100), ahead(3, 0)], [1, 0, 2, 3]);
 }

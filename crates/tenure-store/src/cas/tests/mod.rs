@@ -4,6 +4,7 @@
 mod follow;
 mod judging;
 mod load;
+mod many;
 mod members;
 mod operators;
 mod races;
@@ -226,7 +227,7 @@ impl Process {
     fn win(&self, election: &str, nonce: u64) -> u64 {
         match self.bid(election, nonce) {
             Claimed::Won(term) => term.number.get(),
-            Claimed::Held(view) => panic!("held: {view:?}"),
+            other => panic!("not won: {other:?}"),
         }
     }
 
@@ -234,7 +235,7 @@ impl Process {
     fn lose(&self, election: &str, nonce: u64) -> ElectionView {
         match self.bid(election, nonce) {
             Claimed::Held(view) => view,
-            Claimed::Won(term) => panic!("won: {term:?}"),
+            other => panic!("not held: {other:?}"),
         }
     }
 
