@@ -1,5 +1,6 @@
-//! `cargo xtask fuzz`: looks for inputs that break a parser, with cargo-fuzz
-//! where it is installed, and replays those that were kept where it is not.
+//! `cargo xtask fuzz`: looks for inputs that break a parser. First those that were
+//! kept, and some thousands made from them, with the stable compiler; then, where
+//! cargo-fuzz is installed, as long as one likes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,6 +14,10 @@ cargo xtask fuzz [--seconds N] [--keep] [target …]
 
   --seconds N   how long each target runs (default 60)
   --keep        afterwards, add the inputs that reached something new to fuzz/corpus
+
+First the kept inputs are run, and inputs made from them. TENURE_FUZZ_SEED says from
+which seed, if not from another one each time, and TENURE_FUZZ_INPUTS how many for
+each target.
 ";
 
 /// What to do for those who want the real thing.
@@ -34,9 +39,9 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     }
     let options = parse(args, &targets()?)?;
     let mut steps = Steps::of("fuzz");
+    steps.command("kept inputs, and some made from them", &mut with_the_stable_compiler());
     if !has_fuzzer() {
-        steps.command("kept inputs", &mut replay());
-        println!("\nonly the kept inputs were replayed; {INSTALL}");
+        println!("\nonly kept inputs were run, and some made from them; {INSTALL}");
         return steps.finish();
     }
     steps.command("build", &mut fuzz("build", &[]));
@@ -120,12 +125,12 @@ fn fuzz(verb: &str, args: &[&str]) -> Command {
     command
 }
 
-/// The same inputs and properties, as plain tests.
-fn replay() -> Command {
+/// The same properties as plain tests, `kept_inputs_of_…` and `damaged_inputs_of_…`.
+fn with_the_stable_compiler() -> Command {
     let runner: &[&str] =
         if has_cargo_command("nextest") { &["nextest", "run"] } else { &["test"] };
     let mut command = cargo(runner);
-    command.args(["--workspace", "--all-features", "--lib", "--bins", "kept_inputs"]);
+    command.args(["--workspace", "--all-features", "--lib", "--bins", "_inputs_of_"]);
     command
 }
 
@@ -159,8 +164,9 @@ mod tests {
         assert!(parsed("--seconds soon").is_err() && parsed("--seconds 0").is_err());
     }
 
-    /// A target without inputs would be replayed by nobody, and one that is not
-    /// in the manifest would be run by nobody.
+    /// A target without inputs would be replayed by nobody, one that is not in the
+    /// manifest would be run by nobody, and one that no test names only where there
+    /// is a nightly compiler.
     #[test]
     fn every_target_is_built_and_has_kept_inputs() {
         let manifest = fs::read_to_string(root().join("fuzz").join("Cargo.toml")).unwrap();
@@ -168,6 +174,17 @@ mod tests {
             assert!(manifest.contains(&format!("name = \"{target}\"")), "{target} is not built");
             let inputs = fs::read_dir(kept(&target)).map(Iterator::count).unwrap_or_default();
             assert!(inputs > 0, "nothing is kept for {target}");
+            for call in ["replay", "damage"] {
+                let line = format!("{call}(\"{target}\", ");
+                assert!(tests().iter().any(|text| text.contains(&line)), "no test has {line}");
+            }
         }
+    }
+
+    /// What the crates say of fuzzing.
+    fn tests() -> Vec<String> {
+        let crates = fs::read_dir(root().join("crates")).unwrap();
+        let files = crates.map(|entry| entry.unwrap().path().join("src").join("fuzzing.rs"));
+        files.filter_map(|file| fs::read_to_string(file).ok()).collect()
     }
 }

@@ -92,7 +92,7 @@ pub fn redaction(data: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_store::fuzzing::replay;
+    use tenure_store::fuzzing::{damage, replay};
 
     #[test]
     fn kept_inputs_of_config_files_hold() {
@@ -107,5 +107,20 @@ mod tests {
     #[test]
     fn kept_inputs_of_redaction_hold() {
         replay("redaction", redaction);
+    }
+
+    #[test]
+    fn damaged_inputs_of_config_hold() {
+        damage("config", config);
+    }
+
+    #[test]
+    fn damaged_inputs_of_durations_hold() {
+        damage("durations", durations);
+    }
+
+    #[test]
+    fn damaged_inputs_of_redaction_hold() {
+        damage("redaction", redaction);
     }
 }

@@ -3,12 +3,13 @@
 /// A URL with whatever may be a secret in it replaced. It is for URLs with
 /// mistakes in them too: rather too much is hidden than too little.
 pub(crate) fn redact(url: &str) -> String {
-    let (scheme, rest) = match url.split_once("://") {
-        Some((scheme, rest)) => (format!("{scheme}://"), rest),
-        None => match url.split_once(':') {
-            Some((scheme, rest)) => (format!("{scheme}:"), rest),
-            None => (String::new(), url),
+    let (scheme, rest) = match url.split_once(':') {
+        // Only the first colon ends a scheme: there may be a :// in a password.
+        Some((scheme, rest)) => match rest.strip_prefix("//") {
+            Some(rest) => (format!("{scheme}://"), rest),
+            None => (format!("{scheme}:"), rest),
         },
+        None => (String::new(), url),
     };
     // From the first colon to the last @, since a careless password may have an
     // @, a slash or a question mark in it.
@@ -54,6 +55,7 @@ mod tests {
             ("postgres://u:hun/ter2@h/db", "postgres://u:***@h/db"),
             ("postgres://u:hun?ter2@h/db", "postgres://u:***@h/db"),
             ("postgres:u:hunter2@h/db", "postgres:u:***@h/db"),
+            ("postgres:u:hunter2://@h/db", "postgres:u:***@h/db"),
             ("postgres://u@h/db?password=x&a=b", "postgres://u@h/db?password=***&a=b"),
             ("postgres://u@h/db?password=x:y@z", "postgres://u@h/db?password=***:***@z"),
             ("postgres://u@h/db?p%61ssword=x", "postgres://u@h/db?p%61ssword=***"),

@@ -59,7 +59,7 @@ impl Answer {
             return Self { status, code: json.0, message: json.1 };
         }
         let part = |tag: &str| between(body, tag).unwrap_or_default();
-        Self { status, code: part("Code"), message: short(&part("Message")) }
+        Self { status, code: short(&part("Code")), message: short(&part("Message")) }
     }
 }
 
@@ -313,10 +313,11 @@ fn between(body: &str, tag: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// The first line, cut to what fits into a message.
+/// The first line, cut to what fits into a message, without what would move a
+/// terminal's cursor.
 fn short(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default().trim();
-    line.chars().take(300).collect()
+    line.chars().filter(|c| !c.is_control()).take(300).collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,13 @@
-//! Entry points for fuzzing, and for the test that replays what fuzzing kept.
+//! Entry points for fuzzing, and for the tests that run what fuzzing kept and what
+//! is made from that.
 //!
 //! Each takes any bytes and panics if a property does not hold: that is what a
 //! fuzzer looks for. Not part of the crate's interface.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use crate::answer::{Answer, Asked, Heard, Question, Verdict};
+use crate::cloud::Cloud;
+use crate::gcs::{page, written};
 use crate::names::{key_of, listed_from, name_of};
 
 /// Names of objects, which anybody who may write to the bucket chooses.
@@ -55,13 +59,80 @@ fn tenures(key: &str) -> bool {
     })
 }
 
+/// Answers to requests: a status on the first line, then whatever the service, or
+/// somebody between us and it, says.
+pub fn answers(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (status, body) = text.split_once('\n').unwrap_or(("200", &text));
+    let status = status.trim().parse().unwrap_or(500);
+    for cloud in Cloud::ALL {
+        for asked in [Asked::Load, Asked::Create, Asked::Update, Asked::Remove, Asked::List] {
+            let key = "tenure/default/elections/e";
+            let question = Question { cloud, bucket: "lights", asked, key };
+            let answer = Answer::read(status, body);
+            judged(status, asked, question.judge(Some(Heard::Answer(answer)), body));
+        }
+    }
+    let body = body.as_bytes();
+    if let Ok(version) = written(body) {
+        assert!(is_number(version.as_str()), "{version:?} would go into a URL");
+    }
+    let below = "tenure/default/";
+    if let Ok((listed, next)) = page(body, below) {
+        assert!(next.is_none_or(|token| !token.is_empty()), "the listing would begin anew");
+        for one in listed {
+            assert!(one.key.starts_with(below), "{} was not asked for", one.key);
+            assert!(one.version.is_none_or(|version| is_number(version.as_str())));
+        }
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// What an answer may be taken for, by its status alone: no body makes a success a
+/// failure of which it is said that nothing was applied, or a failure a conflict.
+fn judged(status: u16, asked: Asked, verdict: Verdict) {
+    let writes = matches!(asked, Asked::Create | Asked::Update | Asked::Remove);
+    match verdict {
+        Verdict::Unchanged => assert_eq!(status, 304),
+        Verdict::Absent => assert!(status == 404 && matches!(asked, Asked::Load | Asked::Remove)),
+        Verdict::Conflict => assert!(writes && matches!(status, 404 | 409 | 412), "{status}"),
+        Verdict::Failed(error) => {
+            let said = error.to_string();
+            assert!(said.contains("tenure/default/elections/e"), "of what: {said}");
+            assert!(said.len() < 3_000, "an error of bearable length: {said}");
+            assert!(!said.chars().any(|c| c.is_control() && c != '\n'), "{said:?}");
+            let done = matches!(status, 200..=299);
+            assert!(!done || error.may_have_applied() == writes, "{status}: {said}");
+            assert!(writes || !error.may_have_applied(), "a look applies nothing: {said}");
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_store::fuzzing::replay;
+    use tenure_store::fuzzing::{damage, replay};
 
     #[test]
     fn kept_inputs_of_object_names_hold() {
         replay("object_names", names);
+    }
+
+    #[test]
+    fn kept_inputs_of_object_answers_hold() {
+        replay("object_answers", answers);
+    }
+
+    #[test]
+    fn damaged_inputs_of_object_answers_hold() {
+        damage("object_answers", answers);
+    }
+
+    #[test]
+    fn damaged_inputs_of_object_names_hold() {
+        damage("object_names", names);
     }
 }

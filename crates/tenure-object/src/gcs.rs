@@ -122,10 +122,9 @@ impl Register for Bucket {
             Err(other) => return Err(failure(other, &question)),
         };
         let generation = parts.headers.get(GENERATION).and_then(|value| value.to_str().ok());
-        let Some(generation) = generation else {
+        let Some(version) = generation.and_then(version) else {
             return Err(question.unreadable("there is no generation in it"));
         };
-        let version = Version::new(generation);
         // Not everybody who speaks this language knows the condition.
         if known == Some(&version) {
             return Ok(Loaded::Unchanged);
@@ -152,9 +151,9 @@ impl Register for Bucket {
         );
         let body = multipart(&name, &bytes);
         match self.send(&question, Method::POST, uri, Some(body)).await {
-            Ok((_, answer)) => match serde_json::from_slice::<Written>(&answer) {
-                Ok(written) => Ok(Swapped::Stored(Version::new(written.generation))),
-                Err(error) => Err(question.unreadable(&error.to_string())),
+            Ok((_, answer)) => match written(&answer) {
+                Ok(version) => Ok(Swapped::Stored(version)),
+                Err(why) => Err(question.unreadable(&why)),
             },
             Err(Verdict::Conflict) => Ok(Swapped::Conflict),
             Err(other) => Err(failure(other, &question)),
@@ -190,16 +189,9 @@ impl Register for Bucket {
                 .send(&question, Method::GET, uri, None)
                 .await
                 .map_err(|verdict| failure(verdict, &question))?;
-            let page: Page = serde_json::from_slice(&answer)
-                .map_err(|error| question.unreadable(&error.to_string()))?;
-            // Empty objects are graves (see `graves`).
-            let objects = page.items.into_iter().filter(|item| item.size.as_deref() != Some("0"));
-            listed.extend(objects.filter_map(|item| {
-                let key = key_of(&item.name)?;
-                let version = item.generation.map(Version::new);
-                key.starts_with(prefix).then_some(Listed { key, version })
-            }));
-            match page.next_page_token.filter(|token| !token.is_empty()) {
+            let (page, next) = page(&answer, prefix).map_err(|why| question.unreadable(&why))?;
+            listed.extend(page);
+            match next {
                 Some(next) => token = format!("&pageToken={}", escaped(&next)),
                 None => return Ok(listed),
             }
@@ -236,6 +228,31 @@ struct Item {
     name: String,
     generation: Option<String>,
     size: Option<String>,
+}
+
+/// A generation, as the service writes it: it goes into the URL of the next write,
+/// where nothing else may.
+fn version(generation: &str) -> Option<Version> {
+    let number = !generation.is_empty() && generation.bytes().all(|byte| byte.is_ascii_digit());
+    number.then(|| Version::new(generation))
+}
+
+/// The version that an upload was answered with.
+pub(crate) fn written(answer: &[u8]) -> Result<Version, String> {
+    let written: Written = serde_json::from_slice(answer).map_err(|error| error.to_string())?;
+    version(&written.generation).ok_or_else(|| "its generation is no number".to_owned())
+}
+
+/// What a page of a listing has below `prefix`, and where the next one begins.
+pub(crate) fn page(answer: &[u8], prefix: &str) -> Result<(Vec<Listed>, Option<String>), String> {
+    let page: Page = serde_json::from_slice(answer).map_err(|error| error.to_string())?;
+    // Empty objects are graves (see `graves`).
+    let objects = page.items.into_iter().filter(|item| item.size.as_deref() != Some("0"));
+    let listed = objects.filter_map(|item| {
+        let key = key_of(&item.name).filter(|key| key.starts_with(prefix))?;
+        Some(Listed { key, version: item.generation.as_deref().and_then(version) })
+    });
+    Ok((listed.collect(), page.next_page_token.filter(|token| !token.is_empty())))
 }
 
 fn emulator() -> Option<String> {

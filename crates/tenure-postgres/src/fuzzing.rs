@@ -141,7 +141,7 @@ fn line(hint: &Hint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_store::fuzzing::replay;
+    use tenure_store::fuzzing::{damage, replay};
 
     #[test]
     fn kept_inputs_of_answers_hold() {
@@ -151,5 +151,15 @@ mod tests {
     #[test]
     fn kept_inputs_of_hints_hold() {
         replay("postgres_hints", hints);
+    }
+
+    #[test]
+    fn damaged_inputs_of_postgres_answers_hold() {
+        damage("postgres_answers", answers);
+    }
+
+    #[test]
+    fn damaged_inputs_of_postgres_hints_hold() {
+        damage("postgres_hints", hints);
     }
 }

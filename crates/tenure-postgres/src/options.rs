@@ -70,6 +70,11 @@ impl PostgresOptions {
             }
         }
         let plain = format!("{base}?{}", passed.join("&"));
+        // The driver would take all before it for the name of the user, and show it.
+        if !base.contains('@') && plain.contains('@') {
+            return Err(refuse("the PostgreSQL URL has an @ among its options and none before")
+                .remedy("write an @ in an option, or in a password, as %40"));
+        }
         let mut config: Config = plain.trim_end_matches('?').parse().map_err(|error| {
             // With an @ after the ?, what looks like an option may be the end of
             // a password.
@@ -277,6 +282,9 @@ mod tests {
             let shown = format!("{:?}", PostgresOptions::from_url(cut).map_err(|e| e.to_string()));
             assert!(!shown.contains("hunter2"), "{shown}");
         }
+        let at = said("postgres://h/d?password=hunter2&a=:b@c");
+        assert!(at.contains("%40") && !at.contains("hunter2"), "{at}");
+        assert!(PostgresOptions::from_url("postgres://u@h/d?application_name=a@b").is_ok());
         let port = said("postgres://u:hunter2@h:port/d");
         assert!(!port.contains("hunter2"), "{port}");
     }

@@ -111,7 +111,7 @@ pub fn locks(data: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_store::fuzzing::replay;
+    use tenure_store::fuzzing::{damage, replay};
 
     #[test]
     fn kept_inputs_of_rows_hold() {
@@ -121,5 +121,15 @@ mod tests {
     #[test]
     fn kept_inputs_of_lock_names_hold() {
         replay("sqlite_locks", locks);
+    }
+
+    #[test]
+    fn damaged_inputs_of_sqlite_rows_hold() {
+        damage("sqlite_rows", rows);
+    }
+
+    #[test]
+    fn damaged_inputs_of_sqlite_locks_hold() {
+        damage("sqlite_locks", locks);
     }
 }

@@ -1,11 +1,11 @@
-//! Entry points for fuzzing, and for the test that replays what fuzzing kept.
+//! Entry points for fuzzing, and for the tests that run what fuzzing kept and what
+//! is made from that.
 //!
 //! Each takes any bytes and panics if a property does not hold: that is what a
 //! fuzzer looks for. Not part of the crate's interface.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::fmt::{Debug, Display};
-use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -16,26 +16,14 @@ use tenure_core::{
     Profile, Query,
 };
 
+mod inputs;
+
+pub use inputs::{damage, replay};
+
 use crate::cas::MAX_RECORD;
 use crate::{
     CasOptions, CasStore, ErrorKind, Expect, Loaded, ManualClock, MemoryRegister, Register, Store,
 };
-
-/// Runs every input that was kept for `target`, and says which one failed.
-pub fn replay(target: &str, run: fn(&[u8])) {
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
-    let list = std::fs::read_dir(&kept);
-    let list = list.unwrap_or_else(|error| panic!("{} cannot be read: {error}", kept.display()));
-    let mut count = 0;
-    for file in list {
-        let path = file.unwrap().path();
-        let bytes = std::fs::read(&path).unwrap();
-        let outcome = std::panic::catch_unwind(|| run(&bytes));
-        assert!(outcome.is_ok(), "the kept input {} fails; why is told above", path.display());
-        count += 1;
-    }
-    assert!(count > 0, "nothing is kept in {}", kept.display());
-}
 
 /// Names, notes, profiles and incarnations.
 pub fn names(data: &[u8]) {
@@ -264,5 +252,15 @@ mod tests {
     #[test]
     fn kept_inputs_of_records_hold() {
         replay("records", records);
+    }
+
+    #[test]
+    fn damaged_inputs_of_names_hold() {
+        damage("names", names);
+    }
+
+    #[test]
+    fn damaged_inputs_of_records_hold() {
+        damage("records", records);
     }
 }

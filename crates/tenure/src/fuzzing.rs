@@ -63,11 +63,17 @@ fn shown(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_store::fuzzing::replay;
+    use tenure_store::fuzzing::{damage, replay};
 
     #[cfg(all(feature = "postgres", feature = "sqlite", feature = "object"))]
     #[test]
     fn kept_inputs_of_urls_hold() {
         replay("urls", urls);
+    }
+
+    #[cfg(all(feature = "postgres", feature = "sqlite", feature = "object"))]
+    #[test]
+    fn damaged_inputs_of_urls_hold() {
+        damage("urls", urls);
     }
 }
