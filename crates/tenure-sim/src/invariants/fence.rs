@@ -46,7 +46,11 @@ impl Invariant for Fence {
             }
         }
         if let Fact::Told { event: Event::Elected { term, .. }, .. } = fact {
-            self.give(term);
+            // One that is in the journal already may have been forgotten by a copy
+            // that was promoted while the answer was on its way.
+            if !self.given.contains_key(&(term.election.clone(), term.number)) {
+                self.give(term);
+            }
         }
         let Fact::Wrote { who, incarnation, election, token, accepted: true } = fact else {
             return Ok(());

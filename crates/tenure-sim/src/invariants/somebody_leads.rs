@@ -30,6 +30,8 @@ pub(super) struct SomebodyLeads {
     healed: Option<Nanos>,
     /// Whether those who wait judge for themselves whether a leader is dead.
     observed: bool,
+    /// Whether a clock was ever beyond the drift bound.
+    beyond: bool,
     /// When each process last began to say that it lives.
     beats: BTreeMap<Who, Nanos>,
 }
@@ -44,6 +46,7 @@ impl SomebodyLeads {
             due: BTreeMap::new(),
             healed: None,
             observed: setup.config.store == StoreKind::Cas,
+            beyond: !setup.config.clocks_keep_the_bound(),
             beats: BTreeMap::new(),
         }
     }
@@ -61,11 +64,16 @@ impl SomebodyLeads {
     /// of it, from a moment by which that heartbeat had begun; it is not sure to
     /// more than a tenth of the ttl, or, where clocks may be far apart, to ten times
     /// the drift between two heartbeats, when that was; and all of it on a clock
-    /// that may be slow. What is left is for the requests on their way.
+    /// that may be slow. A clock that was beyond the bound leaves observers sure of
+    /// what is not so: then it is to a heartbeat. What is left is for the requests on
+    /// their way.
     fn silence(&self, of: Who) -> Nanos {
         let settings = &self.settings[of.process];
         let (ttl, drift) = (settings.ttl(), settings.drift_ppm());
-        let unsure = (ttl / 10).max(settings.heartbeat() / 100_000 * drift);
+        let unsure = match self.beyond {
+            true => settings.heartbeat(),
+            false => (ttl / 10).max(settings.heartbeat() / 100_000 * drift),
+        };
         let counted = nanos(settings.widened(ttl) + ttl / 40 + unsure);
         counted / u64::from(1_000_000 - drift) * 1_000_000 + SECOND / 20
     }

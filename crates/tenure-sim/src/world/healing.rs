@@ -42,6 +42,7 @@ impl World {
                 longest * 2
             }
             4 => {
+                self.closing = true;
                 for process in 0..self.processes.len() {
                     let who = self.processes[process].who;
                     self.do_in(0, who, Act::Shutdown);

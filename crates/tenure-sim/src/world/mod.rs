@@ -66,6 +66,8 @@ pub(crate) struct World {
     outage: Option<Outage>,
     /// Whether the time of faults is over.
     healed: bool,
+    /// Whether all are to leave.
+    closing: bool,
     net: Rng,
     apps: Rng,
     troubles: Rng,
@@ -130,6 +132,7 @@ impl World {
             store_clock,
             outage: None,
             healed: false,
+            closing: false,
             net: Rng::stream(config.seed, 3),
             apps: Rng::stream(config.seed, 4),
             troubles: Rng::stream(config.seed, 5),
@@ -186,7 +189,9 @@ impl World {
             Happens::Trouble(feature) => self.trouble(feature),
             Happens::Thaw { who } => self.thaw(who),
             Happens::Reconnect { process } => self.reconnect(process),
-            Happens::Start { process } => self.start(process),
+            // Whoever was to come back when all are to leave stays away.
+            Happens::Start { process } if !self.closing => self.start(process),
+            Happens::Start { .. } => {}
             Happens::Heal(part) => self.heal(part),
             Happens::Call { call } => self.register(call),
         }
