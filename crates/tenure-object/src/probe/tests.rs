@@ -18,6 +18,9 @@ enum Defect {
     KnowsNoRemoval,
     MayNotRemove,
     NeverReplaces,
+    NeverCreates,
+    FindsAnything,
+    NeverRemoves,
 }
 
 #[derive(Debug)]
@@ -45,6 +48,9 @@ impl Register for Broken {
             Loaded::Unchanged | Loaded::Found { .. } if self.defect == Defect::SameVersion => {
                 Ok(Loaded::Unchanged)
             }
+            Loaded::Absent if self.defect == Defect::FindsAnything => {
+                Ok(Loaded::Found { bytes: b"x".to_vec(), version: Version::new("other") })
+            }
             loaded => Ok(loaded),
         }
     }
@@ -58,7 +64,8 @@ impl Register for Broken {
             {
                 Expect::Version(version)
             }
-            (Defect::NeverReplaces, Expect::Version(_), _) => return Ok(Swapped::Conflict),
+            (Defect::NeverReplaces, Expect::Version(_), _)
+            | (Defect::NeverCreates, Expect::Absent, _) => return Ok(Swapped::Conflict),
             (_, expect, _) => expect,
         };
         let swapped = self.inner.swap(key, expect, bytes).await?;
@@ -74,6 +81,7 @@ impl Register for Broken {
             (Defect::RemovesAny, Some(version)) => self.inner.remove(key, &version).await,
             (Defect::KnowsNoRemoval, _) => error(ErrorKind::Invalid),
             (Defect::MayNotRemove, _) => error(ErrorKind::Denied),
+            (Defect::NeverRemoves, _) => Ok(Removed::Conflict),
             _ => self.inner.remove(key, expect).await,
         }
     }
@@ -108,13 +116,16 @@ async fn every_defect_is_found_and_told_and_nothing_is_left_behind() {
         (Defect::SameVersion, "two contents one version"),
         (Defect::NeverReplaces, "does not replace"),
         (Defect::ListsNothing, "leaves out"),
+        (Defect::NeverCreates, "new random name exists"),
+        (Defect::FindsAnything, "that nobody wrote"),
+        (Defect::NeverRemoves, "does not remove"),
     ] {
         let (found, register) = probed(defect).await;
         let error = found.expect_err("it is broken");
         assert_eq!(error.kind(), ErrorKind::Invalid);
         let said = error.to_string();
         assert!(said.contains(word) && said.contains("If-Match"), "{defect:?}: {said}");
-        if defect != Defect::SameVersion {
+        if !matches!(defect, Defect::SameVersion | Defect::NeverRemoves) {
             assert_eq!(register.list("").await.unwrap(), [], "{defect:?}");
         }
     }
