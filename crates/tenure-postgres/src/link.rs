@@ -44,12 +44,12 @@ impl Link {
         Self { purpose, options, hub, session, connecting }
     }
 
-    fn present(&self) -> Option<Arc<Session>> {
+    /// The session that stands, if one does.
+    pub(crate) fn present(&self) -> Option<Arc<Session>> {
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         session.as_ref().filter(|s| !s.client.is_closed()).cloned()
     }
 
-    /// Whether a session stands.
     pub(crate) fn is_up(&self) -> bool {
         self.present().is_some()
     }

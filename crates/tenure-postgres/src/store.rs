@@ -18,7 +18,7 @@ use crate::error::{Effect, damaged};
 use crate::follow::Follower;
 use crate::link::{Link, Purpose};
 use crate::options::PostgresOptions;
-use crate::rows::{Page, micros};
+use crate::rows::{Life, Page, micros};
 use crate::schema;
 use crate::session::Session;
 use crate::verbs::{Bids, Texts, Way, alive};
@@ -168,7 +168,7 @@ impl Inner {
             if !row.first().is_some_and(|row| row.try_get("may").unwrap_or(false)) {
                 return Ok(None);
             }
-            let types = [Type::TEXT, Type::TEXT, Type::TEXT, Type::INT8];
+            let types = [Type::TEXT, Type::TEXT, Type::UUID, Type::INT8];
             session.client.prepare_typed(&self.texts.beat, &types).await.map(Some)
         };
         let prepare = self.beats.within("preparing heartbeats", Effect::None, session, prepare);
@@ -176,21 +176,44 @@ impl Inner {
     }
 
     /// One heartbeat: the bare statement where that may be run, which costs the
-    /// least, or else the function with the same statement in it.
+    /// least, or else the function with the same statement in it. All but the
+    /// usual way is kept apart, so that the usual way stays small.
     async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
-        let session = self.beats.session().await?;
-        let Some(statement) = self.beat_statement(&session).await? else {
-            return self.way(&self.beats).heartbeat(ns, beat).await;
+        let session = match self.beats.present() {
+            Some(session) => session,
+            None => Box::pin(self.beats.session()).await?,
         };
-        let (life, ttl) = (beat.member.incarnation.to_string(), micros(beat.ttl));
+        let statement = match session.beat.get() {
+            Some(known) => known.clone(),
+            None => Box::pin(self.beat_statement(&session)).await?,
+        };
+        let alive = match statement {
+            Some(statement) => self.bare_beat(&session, &statement, ns, beat).await?,
+            None => None,
+        };
+        match alive {
+            Some(alive) => Ok(alive),
+            // The function says how it is over, or is all there is.
+            None => Box::pin(self.way(&self.beats).heartbeat(ns, beat)).await,
+        }
+    }
+
+    /// The bare statement; `None` if the member's life is over.
+    async fn bare_beat(
+        &self,
+        session: &Arc<Session>,
+        statement: &Statement,
+        ns: &Namespace,
+        beat: &Heartbeat,
+    ) -> Result<Option<Beat>> {
+        let (life, ttl) = (Life(beat.member.incarnation), micros(beat.ttl));
         let (ns_text, id) = (ns.as_str(), beat.member.id.as_str());
         let params: [&(dyn tokio_postgres::types::ToSql + Sync); 4] = [&ns_text, &id, &life, &ttl];
-        let asked = session.client.query(&statement, &params);
-        let rows = self.beats.within("beating", Effect::Writes, &session, asked).await?;
+        let asked = session.client.query(statement, &params);
+        let rows = self.beats.within("beating", Effect::Writes, session, asked).await?;
         match rows.as_slice() {
-            [row] => alive(row),
-            // It is over; the function says how.
-            [] => self.way(&self.beats).heartbeat(ns, beat).await,
+            [] => Ok(None),
+            [row] => alive(row).map(Some),
             _ => Err(damaged(format_args!("{} rows to a heartbeat", rows.len()))),
         }
     }

@@ -6,6 +6,7 @@ use std::time::Instant;
 use tenure::Namespace;
 use tenure_store::Store;
 use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
 
 use crate::peers::{FLOOR, Gemstone, river_renewal};
 use crate::report::Report;
@@ -35,16 +36,22 @@ async fn compare(report: &mut Report, place: &str, server: &Server) -> Outcome {
              UPDATE river_leader_durable SET expires_at = now() + interval '1 day'",
         )
         .await?;
-    let (durable, unlogged) = (river_renewal("river_leader_durable"), river_renewal("river_leader"));
-    let texts = [
-        ("a bare prepared update of one row by its key", FLOOR),
-        ("the recipe's leader_heartbeat()", "SELECT leader_heartbeat('mine', 'me')"),
-        ("River's renewal, on a durable table", &durable),
-        ("River's renewal as it is, unlogged: a crash empties it", &unlogged),
+    let (durable, unlogged) =
+        (river_renewal("river_leader_durable"), river_renewal("river_leader"));
+    // As programs send them: what is theirs comes as parameters.
+    let texts: [(&str, &str, &[&(dyn ToSql + Sync)]); 4] = [
+        ("a bare prepared update of one row by its key", FLOOR, &[&1_i64]),
+        ("the recipe's leader_heartbeat()", "SELECT leader_heartbeat($1, $2)", &[&"mine", &"me"]),
+        ("River's renewal, on a durable table", &durable, &[&"2026-01-01", &"me"]),
+        (
+            "River's renewal as it is, unlogged: a crash empties it",
+            &unlogged,
+            &[&"2026-01-01", &"me"],
+        ),
     ];
     let mut prepared = Vec::new();
-    for (name, text) in texts {
-        prepared.push((name, client.prepare(text).await?, Vec::new()));
+    for (name, text, params) in texts {
+        prepared.push((name, client.prepare(text).await?, params, Vec::new()));
     }
     let gemstone = Gemstone::prepare(&client).await?;
     let store = words::open(&server.url("tenure")).await?;
@@ -54,10 +61,10 @@ async fn compare(report: &mut Report, place: &str, server: &Server) -> Outcome {
     let (mut ours, mut elects) = (Vec::new(), Vec::new());
     let took = |from: Instant| from.elapsed().as_secs_f64() * 1e6;
     for _ in 0..SLICES {
-        for (_, statement, times) in &mut prepared {
+        for (_, statement, params, times) in &mut prepared {
             for _ in 0..SLICE {
                 let from = Instant::now();
-                client.query(statement, &[]).await?;
+                client.query(statement, params).await?;
                 times.push(took(from));
             }
         }
@@ -74,7 +81,8 @@ async fn compare(report: &mut Report, place: &str, server: &Server) -> Outcome {
     }
     let spread =
         |what: &str, times: &mut [f64]| report.spread(&format!("{place}: {what}"), times, "µs");
-    let mids: Vec<f64> = prepared.iter_mut().map(|(what, _, times)| spread(what, times)).collect();
+    let mids: Vec<f64> =
+        prepared.iter_mut().map(|(what, _, _, times)| spread(what, times)).collect();
     let elect = spread("gemstone's elect()", &mut elects);
     let ours = spread("a heartbeat through the library", &mut ours);
     let ratio = |what: &str| format!("{place}: heartbeat / {what}");

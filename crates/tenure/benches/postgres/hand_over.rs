@@ -91,7 +91,7 @@ impl Floor {
         let sent = self.sends.query(&self.tells, &[]);
         let answer = async {
             self.heard.recv().await;
-            self.hears.execute(&self.writes, &[]).await
+            self.hears.execute(&self.writes, &[&1_i64]).await
         };
         let (sent, answered) = tokio::join!(sent, answer);
         sent?;

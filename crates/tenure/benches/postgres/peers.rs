@@ -75,15 +75,14 @@ pub(crate) const TABLES: &str = "
 ";
 
 /// The bare update that everything durable is measured against.
-pub(crate) const FLOOR: &str = "UPDATE floor SET at = clock_timestamp() WHERE id = 1";
+pub(crate) const FLOOR: &str = "UPDATE floor SET at = clock_timestamp() WHERE id = $1";
 
 /// River's renewal in one statement, of a table by name. The table has one row,
 /// and the statement does not name its key.
 pub(crate) fn river_renewal(table: &str) -> String {
     format!(
         "UPDATE {table} SET expires_at = now() + make_interval(secs => 15) \
-         WHERE elected_at = '2026-01-01'::timestamptz AND expires_at >= now() \
-           AND leader_id = 'me' \
+         WHERE elected_at = $1::text::timestamptz AND expires_at >= now() AND leader_id = $2 \
          RETURNING elected_at, expires_at, leader_id, name"
     )
 }
