@@ -105,7 +105,7 @@ async fn a_claim_whose_backend_is_terminated_is_in_doubt_and_repeated() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_namespace_that_is_held_fails_in_time_and_delays_no_heartbeat() {
     let place = Place::new();
-    let store = place.open_with(place.options().request_timeout(Duration::from_millis(400))).await;
+    let store = place.open_with(place.options().request_timeout(Duration::from_secs(4))).await;
     let a = joined(&store, "a", 1).await;
     let mut blocker = admin().await;
     let blocking = blocker.transaction().await.unwrap();

@@ -49,7 +49,7 @@ async fn a_missing_schema_is_not_installed_against_the_users_will() {
 /// By hand, and under a name that has to be quoted.
 #[tokio::test]
 async fn the_text_of_the_schema_can_be_applied_by_hand() {
-    let name = format!("o'clock \"{}\"", std::process::id());
+    let name = format!("o'clock \"{}\"", Place::new().schema);
     admin().await.batch_execute(&PostgresStore::schema_sql(&name)).await.unwrap();
     let options = PostgresOptions::from_url(&url()).unwrap().schema(&name).migrate(false);
     let store = PostgresStore::open(options).await.unwrap();

@@ -16,7 +16,10 @@ fn url() -> String {
 
 /// A namespace nobody else uses.
 fn namespace(test: &str) -> String {
-    format!("{test}-{}", std::process::id())
+    // Process ids come again on a server that outlives a run.
+    static STARTED: std::sync::LazyLock<u64> =
+        std::sync::LazyLock::new(|| tenure_store::BootClock::read().as_nanos());
+    format!("{test}-{}-{:x}", std::process::id(), *STARTED)
 }
 
 async fn connect(test: &str, id: &str) -> Tenure {

@@ -34,7 +34,9 @@ impl Place {
     pub fn new() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let schema = format!("t{}_{count}", std::process::id());
+        // Process ids come again, and what was killed may have left its schema.
+        let started = tenure_store::BootClock::read().as_nanos();
+        let schema = format!("t{}_{count}_{started:x}", std::process::id());
         Self { schema, made: AtomicBool::new(false) }
     }
 
