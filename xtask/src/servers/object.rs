@@ -67,11 +67,13 @@ const SEAWEEDFS: ObjectServer = ObjectServer {
     line: |command, port, scratch| {
         let users = scratch.path().join("s3.json");
         fs::write(&users, SEAWEEDFS_USERS).doing(|| format!("write {}", users.display()))?;
-        // Each of its services takes the port ten thousand above, too.
+        // Each of its services takes the port ten thousand above, too; those that
+        // have a port of their own for everybody are left out.
         command
             .arg("server")
             .arg(format!("-dir={}", scratch.path().display()))
             .args(["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"])
+            .args(["-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false"])
             .args(["-volume.max=100", "-master.volumeSizeLimitMB=64"])
             .arg(format!("-s3.port={port}"))
             .arg(format!("-s3.config={}", users.display()))
