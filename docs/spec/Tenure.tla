@@ -16,6 +16,13 @@
 (* Revives.cfg and TakesOnly.cfg are kept to show it, and `cargo xtask     *)
 (* spec` fails if TLC does not find the violation there.                   *)
 (*                                                                         *)
+(* A store that only has compare-and-swap on single records (TwoRecords)   *)
+(* cannot do that in one step.  It ends the member by a swap of its record *)
+(* (EndExpired), then takes the term by a swap of the election's record    *)
+(* (StoreClaim), and raises its own member's record before anything is won *)
+(* (Confirm).  With EndsFirst FALSE it swaps the election at once, and TLC *)
+(* finds that too (TwoRecordsTakesOnly.cfg).                               *)
+(*                                                                         *)
 (* Left out: priorities, step-down, pause, several elections, and how soon *)
 (* anything happens.  Those are checked on the real machine.               *)
 (***************************************************************************)
@@ -30,7 +37,8 @@ CONSTANTS
     MaxLives,
     MaxLetters,
     Revives,
-    EndsFirst
+    EndsFirst,
+    TwoRecords   \* the store has no step over two records
 
 \* The margin: what a slow clock can miss is not trusted (rule T1).
 ASSUME Trust + Drift <= Ttl
@@ -96,7 +104,7 @@ Start(m) ==
     /\ ~Live(m) \/ term.holder # m
     /\ life' = [life EXCEPT ![m] = @ + 1]
     /\ row' = [row EXCEPT ![m] = [life |-> life[m] + 1, beaten |-> now]]
-    /\ term' = IF term.holder = m THEN Vacant ELSE term
+    /\ term' = IF term.holder = m /\ ~TwoRecords THEN Vacant ELSE term
     /\ trust' = [trust EXCEPT ![m] = Nothing]
     /\ bid' = [bid EXCEPT ![m].open = FALSE]
     /\ UNCHANGED <<now, slow, letters>>
@@ -183,8 +191,15 @@ WriteBeat(l) ==
                     ELSE row
     /\ UNCHANGED <<now, slow, life, term, bid, trust>>
 
+\* Anybody may end a member whose ttl has run out.  It is a swap on the version
+\* that was silent: a heartbeat that is written after it finds nothing to raise.
+EndExpired(m) ==
+    /\ TwoRecords /\ row[m] # None /\ ~Live(m)
+    /\ row' = [row EXCEPT ![m] = None]
+    /\ UNCHANGED <<now, slow, life, term, bid, trust, letters>>
+
 \* A claim, in one atomic step.  If the holder's ttl has run out the holder is
-\* ended here: rule M2.
+\* ended here: rule M2.  With two records it must have been ended before.
 StoreClaim(l) ==
     /\ l.kind = "claim"
     /\ LET m == l.m
@@ -193,24 +208,35 @@ StoreClaim(l) ==
            repeated == winner /\ l.at = term.at
            late == winner /\ l.at < term.at
            mine == term.holder = m /\ term.life = l.life
+           over == row[term.holder].life # term.life
            dead == /\ term.holder \in Members
-                   /\ ~(Live(term.holder) /\ row[term.holder].life = term.life)
+                   /\ over \/ (~Live(term.holder) /\ ~(TwoRecords /\ EndsFirst))
            free == term.holder = "nobody" \/ mine \/ dead
            wins == acting /\ ~repeated /\ ~late /\ free
            again == acting /\ repeated /\ mine
            number == IF wins THEN term.number + 1 ELSE term.number
-           answer == [kind |-> "won", m |-> m, life |-> l.life,
-                      at |-> l.at, number |-> number]
+           answer == [kind |-> IF TwoRecords THEN "taken" ELSE "won",
+                      m |-> m, life |-> l.life, at |-> l.at, number |-> number]
            ends == IF wins /\ dead /\ EndsFirst
                    THEN [row EXCEPT ![term.holder] = None] ELSE row
        IN /\ Take(l, IF wins \/ again THEN {answer} ELSE {})
-          /\ row' = IF wins \/ again
+          /\ row' = IF (wins \/ again) /\ ~TwoRecords
                     THEN [ends EXCEPT ![m].beaten = now] ELSE row
           /\ term' = IF wins
                      THEN [number |-> number, holder |-> m, life |-> l.life,
                            by |-> m, byLife |-> l.life, at |-> l.at]
                      ELSE term
     /\ UNCHANGED <<now, slow, life, bid, trust>>
+
+\* The second half of a claim over two records: whoever was ended meanwhile finds
+\* it out here, and has won nothing, though its name stands in the election.
+Confirm(l) ==
+    /\ l.kind = "taken"
+    /\ LET there == Live(l.m) /\ row[l.m].life = l.life
+           won == [l EXCEPT !.kind = "won"]
+       IN /\ letters' = (letters \ {l}) \cup (IF there THEN {won} ELSE {})
+          /\ row' = IF there THEN [row EXCEPT ![l.m].beaten = now] ELSE row
+    /\ UNCHANGED <<now, slow, life, term, bid, trust>>
 
 StoreRelease(l) ==
     /\ l.kind = "release"
@@ -224,10 +250,12 @@ StoreRelease(l) ==
 Next ==
     \/ Tick
     \/ \E m \in Members :
-          Start(m) \/ SendBeat(m) \/ SendClaim(m) \/ Resign(m) \/ GiveUp(m)
+          \/ Start(m) \/ SendBeat(m) \/ SendClaim(m) \/ Resign(m) \/ GiveUp(m)
+          \/ EndExpired(m)
     \/ \E l \in letters :
           \/ HearAlive(l) \/ HearEnded(l) \/ HearWon(l)
           \/ JudgeBeat(l) \/ WriteBeat(l) \/ StoreClaim(l) \/ StoreRelease(l)
+          \/ Confirm(l)
 
 Spec == Init /\ [][Next]_vars
 

