@@ -24,7 +24,7 @@ const TTL: Duration = Duration::from_millis(1_500);
 /// For how many ttls requests are counted.
 const TTLS: u64 = 15;
 /// What a busy machine may delay a single step by.
-const NOISE: Duration = Duration::from_millis(600);
+const NOISE: Duration = Duration::from_millis(400);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A good line that counts, and can be cut.

@@ -79,7 +79,7 @@
 //! by hand under a live leader. Then a mark is put in its place, so that no late
 //! heartbeat of that life can land, and the ttl that the election's record states is
 //! waited out from there. If the *election's* record is removed by hand, its holder
-//! goes on until it looks, and is then told that the term is lost; the next number is
+//! goes on until it looks, about once in a ttl, and is then told that the term is lost; the next number is
 //! higher than any that the winning process has seen. What a process that never saw
 //! the number cannot know is what it was: do not remove election records.
 //!

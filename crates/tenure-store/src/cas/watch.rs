@@ -44,8 +44,8 @@ pub(super) struct Poller {
     digests: Option<HashMap<ElectionName, Digest>>,
     queue: VecDeque<Hint>,
     sleep: Option<Pin<Box<Sleep>>>,
-    /// When everything was last listed, for what this process holds itself.
-    listed: Option<Mono>,
+    /// When what this process holds itself was last looked at.
+    looked_at_own: Option<Mono>,
     /// Whether the last look failed: whatever happened meanwhile is one hint.
     failed: bool,
     jitter: u64,
@@ -55,8 +55,8 @@ impl Poller {
     pub(super) fn new(handle: Arc<Handle>, ns: Namespace) -> Self {
         let jitter = handle.options.seed;
         let queue = VecDeque::from([Hint::Anything]);
-        let (digests, sleep, listed) = (None, None, None);
-        Self { handle, ns, digests, queue, sleep, listed, failed: false, jitter }
+        let (digests, sleep, looked_at_own) = (None, None, None);
+        Self { handle, ns, digests, queue, sleep, looked_at_own, failed: false, jitter }
     }
 
     /// The next pause: the pace, made up to a quarter shorter, so that many
@@ -96,7 +96,7 @@ impl Poller {
     async fn look(&mut self) -> Result<()> {
         let elections = match self.named() {
             Some(named) => {
-                self.list_own(&named).await?;
+                self.look_at_own(&named).await?;
                 self.look_at_due(named).await?
             }
             None => {
@@ -133,20 +133,32 @@ impl Poller {
         (!named.is_empty()).then_some(named)
     }
 
-    /// Looks once in many ttls whether what this process holds is still there:
-    /// its heartbeats do not touch it, and what somebody removed by hand is to be
-    /// noticed in the end.
-    async fn list_own(&mut self, named: &[ElectionName]) -> Result<()> {
+    /// Looks whether what this process holds is still there: its heartbeats do not
+    /// touch it, and until it is noticed that somebody removed it by hand another may
+    /// be elected beside. A few are looked at in each ttl, which costs less than a
+    /// listing once in many; many are listed.
+    async fn look_at_own(&mut self, named: &[ElectionName]) -> Result<()> {
+        const FEW: usize = 4;
         const TTLS: u32 = 4;
         let own: Vec<_> =
             named.iter().filter_map(|name| Some((name, self.own_ttl(name)?))).collect();
         let Some(ttl) = own.iter().map(|(_, ttl)| *ttl).min() else { return Ok(()) };
-        let recently = |listed| self.handle.now().since(listed) < ttl * TTLS;
-        if self.listed.is_some_and(recently) {
+        // The pace is shortened at random, so that a whole ttl would be every second
+        // turn.
+        let few = own.len() <= FEW;
+        let pause = if few { ttl / 2 } else { ttl * TTLS };
+        if self.looked_at_own.is_some_and(|then| self.handle.now().since(then) < pause) {
             return Ok(());
         }
-        self.handle.load_elections(&self.ns).await?;
-        self.listed = Some(self.handle.now());
+        if few {
+            let keys: Vec<_> =
+                own.iter().map(|(name, _)| self.handle.keys.election(&self.ns, name)).collect();
+            let looks = keys.iter().map(|key| self.handle.look_at_election(&self.ns, key));
+            self.handle.all(looks.collect()).await.into_iter().collect::<Result<Vec<_>>>()?;
+        } else {
+            self.handle.load_elections(&self.ns).await?;
+        }
+        self.looked_at_own = Some(self.handle.now());
         let gone = own.into_iter().map(|(name, _)| name).filter(|name| {
             self.handle
                 .known::<ElectionRecord>(&self.handle.keys.election(&self.ns, name))
