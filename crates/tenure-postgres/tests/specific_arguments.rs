@@ -77,6 +77,8 @@ struct Dice {
     state: u64,
     who: usize,
     round: usize,
+    /// How many texts were a megabyte long.
+    long: usize,
 }
 
 impl Dice {
@@ -99,7 +101,10 @@ impl Dice {
             return match self.below(40) {
                 0..5 => None,
                 5..10 => Some("x".repeat(201)),
-                10 => Some("ü".repeat(1 << 19)),
+                10 => {
+                    self.long += 1;
+                    Some("ü".repeat(1 << 19))
+                }
                 _ => Some(self.one_of(&TEXTS).to_owned()),
             };
         }
@@ -306,13 +311,15 @@ async fn check(client: &Client, schema: &str, store: &impl Store, numbers: &mut 
 async fn any_argument_is_answered_or_refused_and_the_tables_stay_sound() {
     let client = admin().await;
     let (mut seen, mut counts) = (Numbers::new(), HashMap::<String, usize>::new());
+    let mut long = 0;
     for seed in 1..=3 {
         let place = Place::new();
         let store = place.open().await;
         place.sql("UPDATE {s}.settings SET journal_keep = 300").await;
         let verbs = verbs(&client, &place.schema).await;
         assert!(verbs.len() >= 15, "the verbs were found: {}", verbs.len());
-        let (mut dice, mut numbers) = (Dice { state: seed, who: 1, round: 0 }, Numbers::new());
+        let mut dice = Dice { state: seed, who: 1, round: 0, long: 0 };
+        let mut numbers = Numbers::new();
         for round in 0..30 {
             dice.round = round;
             for _ in 0..40 {
@@ -328,7 +335,9 @@ async fn any_argument_is_answered_or_refused_and_the_tables_stay_sound() {
             check(&client, &place.schema, &store, &mut numbers).await;
         }
         seen.extend(numbers);
+        long += dice.long;
     }
+    assert!(long > 0, "no text of a megabyte was ever sent");
     // A test in which nothing is ever won or refused would show nothing.
     let reached = |what: &str| counts.get(what).copied().unwrap_or_default();
     for what in [
