@@ -6,6 +6,7 @@ mod common;
 
 use std::path::Path;
 
+use common::Place;
 use common::server::{Server, give_to_server};
 use common::tls::Authority;
 use common::words::*;
@@ -118,4 +119,23 @@ async fn a_root_that_is_no_certificate_is_told_by_its_path() {
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
         assert!(error.to_string().contains("root.pem"), "{error}");
     }
+}
+
+/// A server without TLS is refused by every mode that insists on it, and not
+/// spoken to in the clear; `prefer` takes it as it is.
+#[tokio::test]
+async fn a_server_without_tls_is_refused_by_whoever_insists() {
+    for mode in ["require", "verify-ca", "verify-full"] {
+        let place = Place::new();
+        let url = format!("{}?sslmode={mode}", common::url());
+        let options = PostgresOptions::from_url(&url).unwrap().schema(&place.schema);
+        let error = PostgresStore::open(options).await.expect_err(mode);
+        assert_eq!(error.kind(), ErrorKind::Unreachable, "{mode}: {error}");
+        assert!(error.to_string().contains("TLS"), "{mode}: {error}");
+    }
+    let place = Place::new();
+    let url = format!("{}?sslmode=prefer", common::url());
+    let options = PostgresOptions::from_url(&url).unwrap().schema(&place.schema);
+    let store = place.open_with(options).await;
+    joined(&store, "m", 1).await;
 }

@@ -200,12 +200,16 @@ BEGIN
         v_entries := v_entries || ROW('released', p_names[i], v_number, p_member, p_life, NULL,
             p_causes[i], NULL, NULL, v_heir, NULL, NULL)::entry;
     END LOOP;
-    UPDATE members m SET holds = m.holds - cardinality(v_entries)
-        WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life AND v_entries IS NOT NULL;
-    IF v_heirs IS NOT NULL THEN
+    IF cardinality(v_heirs) > 1 THEN
         UPDATE members m SET attention = m.attention + t.count
             FROM (SELECT h.id, count(*) FROM unnest(v_heirs) AS h(id) GROUP BY 1) t
             WHERE m.ns = p_ns AND m.id = t.id;
+    ELSIF v_heirs IS NOT NULL THEN
+        UPDATE members m SET attention = m.attention + 1 WHERE m.ns = p_ns AND m.id = v_heirs[1];
+    END IF;
+    IF v_entries IS NOT NULL THEN
+        UPDATE members m SET holds = m.holds - cardinality(v_entries)
+            WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life;
     END IF;
     RETURN _tell(p_ns, p_now, v_entries);
 END $$;
