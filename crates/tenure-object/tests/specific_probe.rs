@@ -25,9 +25,12 @@ async fn a_server_that_ignores_conditions_is_refused() {
 #[tokio::test]
 async fn a_missing_bucket_is_told_by_its_name() {
     for server in [Server::Moto, Server::SeaweedFs, Server::Azurite, Server::FakeGcs] {
-        let error = refused(server.options("not-there", &fresh_prefix())).await;
+        // A new name each time: SeaweedFS makes a bucket of whatever is written to,
+        // though it calls it missing first.
+        let missing = format!("not-there-{}", fresh_prefix());
+        let error = refused(server.options(&missing, &fresh_prefix())).await;
         assert_eq!(error.kind(), ErrorKind::Denied, "{server:?}: {error}");
-        assert!(error.to_string().contains("\"not-there\""), "{error}");
+        assert!(error.to_string().contains(&missing), "{error}");
         assert!(!error.may_have_applied(), "{error}");
     }
 }
