@@ -38,7 +38,10 @@ pub(crate) async fn probe(
     let key = format!("{prefix}{slash}probe/{}", random()?);
     let probe = Probe { register, cloud, bucket, key };
     let found = probe.run().await;
-    if found.is_err() {
+    if let Err(error) = &found
+        && (error.kind() != ErrorKind::Unreachable || error.may_have_applied())
+    {
+        // From where nobody is there is nothing to take away.
         probe.clean().await;
     }
     found

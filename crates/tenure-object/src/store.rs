@@ -16,6 +16,9 @@ use crate::http::{Said, Wire, chain};
 use crate::options::BucketOptions;
 use crate::{aws, azure, gcs, pace, probe};
 
+/// For how long requests are repeated while a bucket is opened.
+const OPENING: Duration = Duration::from_millis(2_500);
+
 /// A bucket as a store: [`CasStore`] over the bucket's objects.
 ///
 /// ```no_run
@@ -52,11 +55,11 @@ impl BucketStore {
             Cloud::Azure => Arc::new(azure::container(&options, &wire)?),
             Cloud::Gcs => Arc::new(gcs::Bucket::open(&options, &wire)?),
         };
-        let repeats = Repeats::within(options.timeout());
-        let steady = |register: Arc<dyn Register>| -> Arc<dyn Register> {
-            Arc::new(Retrying::new(register, clock.clone(), repeats))
+        let steady = |register: Arc<dyn Register>, within| -> Arc<dyn Register> {
+            Arc::new(Retrying::new(register, clock.clone(), Repeats::within(within)))
         };
-        let probed = steady(register.clone());
+        // Whoever opens a bucket waits for it, and may have mistaken the endpoint.
+        let probed = steady(register.clone(), options.timeout().min(OPENING));
         let found = probe::probe(&probed, options.cloud, &options.bucket, &options.prefix).await?;
         let register = if found.conditional_removal {
             register
@@ -67,7 +70,7 @@ impl BucketStore {
             );
             Arc::new(Graves(register))
         };
-        let steady = steady(register.clone());
+        let steady = steady(register.clone(), options.timeout());
         let store = CasStore::new(steady, clock, cas_options(&options))?;
         Ok(Self { store: Arc::new(store), register })
     }
