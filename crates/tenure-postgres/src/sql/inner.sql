@@ -50,10 +50,6 @@ END $$;
 -- The elections at hand, each with up to two figures and its place: for what is
 -- done to all of them by one statement.
 --
--- The condition is always true. To the planner it is one that few rows meet, so
--- that it expects one row and looks each up by its key: without it, it expects
--- ten, and rather reads all elections of the namespace.
---
 -- What is joined to them is looked up in a LATERAL query that OFFSET 0 keeps as
 -- it is written: for each item, by the whole key. A plan made while the table is
 -- empty would take reading all of the namespace for each item to cost the same,
@@ -64,7 +60,6 @@ CREATE FUNCTION {schema}._items(
 LANGUAGE sql STABLE AS $$
     SELECT t.* FROM unnest(p_names, p_priorities, p_numbers)
         WITH ORDINALITY AS t(name, priority, number, ord)
-    WHERE t.name = coalesce(t.name, '')
 $$;
 
 -- Transitions of one namespace happen one after the other from here on.

@@ -48,6 +48,7 @@ BEGIN
     LEFT JOIN profiles p ON p.ns = p_ns AND p.id = m.id
     LEFT JOIN members h ON h.ns = p_ns AND h.id = e.heir AND h.expires_at > p_at
          AND e.heir_until > p_at
+    WHERE t.name IS NOT NULL
     ORDER BY t.ord;
 END $$;
 
