@@ -363,3 +363,55 @@ async fn any_argument_is_answered_or_refused_and_the_tables_stay_sound() {
     }
     assert!(seen.values().any(|number| *number > 1), "a term was won again");
 }
+
+/// What can never be right is refused where it would be stored, each in words
+/// that say the rule, and leaves nothing behind.
+#[tokio::test]
+async fn what_can_never_be_right_is_refused_by_the_rule_it_breaks() {
+    let (place, client) = (Place::new(), admin().await);
+    let store = place.open().await;
+    let s = &place.schema;
+    let life = "'00000000-0000-0000-0000-000000000001'";
+    let call = async |sql: &str| client.batch_execute(&sql.replace("{s}", s)).await;
+    call(&format!("SELECT {{s}}.join('default', 'm', {life}, 60000000)")).await.unwrap();
+    let claim = |names: &str, priorities: &str, nonces: &str| {
+        let arrays =
+            format!("ARRAY[{names}], ARRAY[{priorities}]::int[], ARRAY[{nonces}]::bigint[]");
+        format!("SELECT {{s}}.claim('default', 'm', {life}, 60000000, {arrays})")
+    };
+    let mut cases = vec![
+        (claim("'e'", "-1", "1"), "a priority is 0 to 65535"),
+        (claim("'e', 'f'", "1, 65536", "1, 1"), "a priority is 0 to 65535"),
+        (claim("'e'", "1", "NULL"), "each bid has a nonce"),
+        (claim("'e', 'f'", "1, 1", "1"), "each bid has a nonce"),
+        (format!("SELECT {{s}}.heartbeat('default', 'm', {life}, 0)"), "the ttl is a positive"),
+        (format!("SELECT {{s}}.join('default', 'n', {life}, -1)"), "the ttl is a positive"),
+        (
+            format!("SELECT {{s}}.release('default', 'm', {life}, '{{e}}', '{{1}}', '{{bored}}')"),
+            "a cause is one of",
+        ),
+    ];
+    let long = "x".repeat(201);
+    for name in ["", " x", "x\u{a0}", "a\nb", "\u{7f}", "x\u{85}", &long] {
+        let name = format!("'{name}'");
+        cases.extend([
+            (format!("SELECT {{s}}.join({name}, 'm', {life}, 1)"), "a namespace has"),
+            (format!("SELECT {{s}}.pause({name}, 'e')"), "a namespace has"),
+            (format!("SELECT {{s}}.join('default', {name}, {life}, 1)"), "a member's id has"),
+            (format!("SELECT {{s}}.pause('default', {name})"), "an election's name has"),
+            (claim(&name, "1", "1"), "an election's name has"),
+            (claim(&name, "0", "1"), "an election's name has"),
+            (claim(&format!("'e', {name}"), "1, 1", "1, 1"), "an election's name has"),
+        ]);
+    }
+    for (sql, rule) in cases {
+        let error = call(&sql).await.expect_err(&sql);
+        let said = error.as_db_error().unwrap();
+        assert_eq!(said.code().code(), "22023", "{sql}: {said}");
+        assert!(said.message().starts_with(rule), "{sql}: {said}");
+    }
+    let everything = store.read(&Namespace::default(), &Query::everything()).await.unwrap();
+    assert_eq!((everything.elections.len(), everything.members.len()), (0, 1), "{everything:?}");
+    let namespaces = client.query(&format!("SELECT FROM {s}.namespaces"), &[]).await.unwrap();
+    assert_eq!(namespaces.len(), 1);
+}

@@ -137,7 +137,7 @@ BEGIN
                n.life, CASE WHEN n.life IS NOT NULL THEN n.nonce END,
                CASE WHEN n.life IS NOT NULL THEN p_member END, n.life,
                CASE WHEN n.life IS NOT NULL THEN p_now END
-        FROM new n WHERE _check_name('an election', n.name)
+        FROM new n WHERE _check_name('an election''s name', n.name)
     ), stood AS (
         INSERT INTO candidates (ns, election, member, life, priority, since)
         SELECT p_ns, n.name, p_member, p_life, n.priority, p_now FROM new n
