@@ -1,11 +1,12 @@
 //! The store: the contract's verbs, carried to the server.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, Heartbeat, Join, Joined, MemberRef, Namespace, Query,
-    Release, Seq, Snapshot,
+    Amend, Amended, Beat, Claim, Claims, Heartbeat, Incarnation, Join, Joined, MemberRef,
+    Namespace, Query, Release, Seq, Snapshot,
 };
 use tenure_store::{
     BootClock, Capabilities, Clock, Error, ErrorKind, Following, From, Result, SharedStore, Store,
@@ -14,14 +15,14 @@ use tenure_store::{
 use tokio_postgres::Statement;
 use tokio_postgres::types::Type;
 
-use crate::error::{Effect, damaged};
+use crate::error::Effect;
 use crate::follow::Follower;
 use crate::link::{Link, Purpose};
 use crate::options::PostgresOptions;
-use crate::rows::{Life, Page, micros};
+use crate::rows::{Life, Page, micros, signed, unsigned};
 use crate::schema;
 use crate::session::Session;
-use crate::verbs::{Bids, Texts, Way, alive};
+use crate::verbs::{Bids, Texts, Way, held};
 use crate::watch::{self, Hub};
 
 /// The most bids or releases in one request.
@@ -56,7 +57,14 @@ pub(crate) struct Inner {
     pub(crate) beats: Link,
     requests: Link,
     texts: Texts,
+    /// What the last full answer said of each member that beats here.
+    known: Mutex<HashMap<Incarnation, Known>>,
 }
+
+/// How often somebody asked something of a member, and how many terms it holds.
+type Known = (i64, i32);
+/// How many members of one process may beat by the bare statement.
+const MOST_KNOWN: usize = 1_000;
 
 impl PostgresStore {
     /// Connects, and installs or checks the schema. Any number of programs may
@@ -75,6 +83,7 @@ impl PostgresStore {
             texts: Texts::new(&options.schema),
             options,
             hub,
+            known: Mutex::default(),
         });
         let session = inner.requests.session().await?;
         schema::ensure(&session.client, &inner.options.schema, inner.options.migrate).await?;
@@ -168,7 +177,7 @@ impl Inner {
             if !row.first().is_some_and(|row| row.try_get("may").unwrap_or(false)) {
                 return Ok(None);
             }
-            let types = [Type::TEXT, Type::TEXT, Type::UUID, Type::INT8];
+            let types = [Type::TEXT, Type::TEXT, Type::UUID, Type::INT8, Type::INT8, Type::INT4];
             session.client.prepare_typed(&self.texts.beat, &types).await.map(Some)
         };
         let prepare = self.beats.within("preparing heartbeats", Effect::None, session, prepare);
@@ -176,46 +185,61 @@ impl Inner {
     }
 
     /// One heartbeat: the bare statement where that may be run, which costs the
-    /// least, or else the function with the same statement in it. All but the
-    /// usual way is kept apart, so that the usual way stays small.
+    /// least, or else the function with the same statement in it.
+    ///
+    /// The bare statement renews a member of which everything is as it was, and
+    /// answers nothing but that. If it is not, the function says what changed.
     async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
-        let session = match self.beats.present() {
-            Some(session) => session,
-            None => Box::pin(self.beats.session()).await?,
-        };
-        let statement = match session.beat.get() {
-            Some(known) => known.clone(),
-            None => Box::pin(self.beat_statement(&session)).await?,
-        };
-        let alive = match statement {
-            Some(statement) => self.bare_beat(&session, &statement, ns, beat).await?,
-            None => None,
-        };
-        match alive {
-            Some(alive) => Ok(alive),
-            // The function says how it is over, or is all there is.
-            None => Box::pin(self.way(&self.beats).heartbeat(ns, beat)).await,
+        let known = self.known(beat.member.incarnation);
+        if let Some(known) = known
+            && let Some(session) = self.beats.present()
+            && let Some(Some(statement)) = session.beat.get()
+            && self.bare_beat(&session, statement, ns, beat, known).await?
+        {
+            let (attention, holds, seq) = (unsigned(known.0), held(known.1), Seq::START);
+            return Ok(Beat::Alive { attention, holds, seq, terms: Vec::new() });
         }
+        // Apart, so that the usual way stays small.
+        Box::pin(self.full_beat(ns, beat)).await
     }
 
-    /// The bare statement; `None` if the member's life is over.
+    /// Whether the bare statement found the member as it was. It does not say
+    /// where the journal stands: it is only run where notifications arrive, on
+    /// this very session, so there is nothing about others to be learnt from it.
     async fn bare_beat(
         &self,
         session: &Arc<Session>,
         statement: &Statement,
         ns: &Namespace,
         beat: &Heartbeat,
-    ) -> Result<Option<Beat>> {
+        (attention, holds): Known,
+    ) -> Result<bool> {
         let (life, ttl) = (Life(beat.member.incarnation), micros(beat.ttl));
-        let (ns_text, id) = (ns.as_str(), beat.member.id.as_str());
-        let params: [&(dyn tokio_postgres::types::ToSql + Sync); 4] = [&ns_text, &id, &life, &ttl];
-        let asked = session.client.query(statement, &params);
-        let rows = self.beats.within("beating", Effect::Writes, session, asked).await?;
-        match rows.as_slice() {
-            [] => Ok(None),
-            [row] => alive(row).map(Some),
-            _ => Err(damaged(format_args!("{} rows to a heartbeat", rows.len()))),
+        let (ns, id) = (ns.as_str(), beat.member.id.as_str());
+        let params: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
+            [&ns, &id, &life, &ttl, &attention, &holds];
+        let asked = session.client.execute(statement, &params);
+        Ok(self.beats.within("beating", Effect::Writes, session, asked).await? == 1)
+    }
+
+    /// The function, whose answer is kept for the next heartbeat.
+    async fn full_beat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
+        let session = self.beats.session().await?;
+        self.beat_statement(&session).await?;
+        let answer = self.way(&self.beats).heartbeat(ns, beat).await?;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match answer {
+            Beat::Alive { attention, holds: Some(holds), .. } if known.len() < MOST_KNOWN => {
+                let holds = i32::try_from(holds).unwrap_or(i32::MAX);
+                known.insert(beat.member.incarnation, (signed(attention), holds));
+            }
+            _ => drop(known.remove(&beat.member.incarnation)),
         }
+        Ok(answer)
+    }
+
+    fn known(&self, life: Incarnation) -> Option<Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&life).copied()
     }
 
     /// Claims, and while open transactions fence what could be won, again for a

@@ -369,20 +369,7 @@ impl Way<'_> {
     }
 }
 
-/// The answer of the bare statement, which found its member alive. It does not
-/// say where the journal stands: it is only run where notifications arrive, on
-/// this very session, so there is nothing about others to be learnt from it.
-pub(crate) fn alive(row: &Row) -> Result<Beat> {
-    let strange = |error| damaged(format_args!("an unexpected column: {error}"));
-    Ok(Beat::Alive {
-        attention: unsigned(row.try_get(0).map_err(strange)?),
-        holds: held(row.try_get(1).map_err(strange)?),
-        seq: Seq::START,
-        terms: Vec::new(),
-    })
-}
-
-fn held(count: i32) -> Option<u32> {
+pub(crate) fn held(count: i32) -> Option<u32> {
     Some(u32::try_from(count).unwrap_or(0))
 }
 

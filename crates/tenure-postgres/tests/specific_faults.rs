@@ -58,6 +58,8 @@ async fn a_heartbeat_that_waits_for_its_members_end_is_answered_ended() {
     let place = Place::new();
     let store = place.open().await;
     let a = joined(&store, "a", 1).await;
+    // From the second on it is the bare statement.
+    store.heartbeat(&ns(), &beat(&a, TTL)).await.unwrap();
     let mut other = admin().await;
     let ending = other.transaction().await.unwrap();
     let evict = format!("SELECT {}.evict('default', 'a', true)", place.schema);
