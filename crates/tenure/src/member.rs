@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::connect::LivenessLocks;
 use crate::driver::{Board, Command, Started, call};
 use crate::journal::JournalStream;
+use crate::reign::Reign;
 use crate::time::Time;
 use crate::{Builder, Campaigns, Election, Error, Result};
 
@@ -270,7 +271,8 @@ impl Tenure {
     #[must_use]
     pub fn status(&self) -> Status {
         let health = self.shared.board.health().clone();
-        let now = self.shared.time.now();
+        let (now, led) = (self.shared.time.now(), self.shared.board.led());
+        let current = |reign: &&Arc<Reign>| reign.is_current(&self.shared.time);
         Status {
             member: health.member,
             conflict: health.conflict,
@@ -279,7 +281,7 @@ impl Tenure {
             last_success: health.last_success.map(|at| now.since(at)),
             watch_error: health.watch_error,
             standing: health.standing,
-            leading: self.shared.board.led().iter().map(|r| r.term.clone()).collect(),
+            leading: led.iter().filter(current).map(|reign| reign.term.clone()).collect(),
         }
     }
 
@@ -319,6 +321,6 @@ pub struct Status {
     pub watch_error: Option<String>,
     /// How many campaigns are under way.
     pub standing: usize,
-    /// The terms held.
+    /// The terms led at this very instant: not one whose trust has run out.
     pub leading: Vec<Term>,
 }
