@@ -3,6 +3,7 @@
 //! cargo-fuzz is installed, as long as one likes.
 
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -19,6 +20,9 @@ First the kept inputs are run, and inputs made from them. TENURE_FUZZ_SEED says 
 which seed, if not from another one each time, and TENURE_FUZZ_INPUTS how many for
 each target.
 ";
+
+/// Which inputs are made from those that were kept.
+const SEED: &str = "TENURE_FUZZ_SEED";
 
 /// What to do for those who want the real thing.
 const INSTALL: &str = "to fuzz, install both:\n    \
@@ -131,6 +135,9 @@ fn with_the_stable_compiler() -> Command {
         if has_cargo_command("nextest") { &["nextest", "run"] } else { &["test"] };
     let mut command = cargo(runner);
     command.args(["--workspace", "--all-features", "--lib", "--bins", "_inputs_of_"]);
+    if std::env::var_os(SEED).is_none() {
+        command.env(SEED, RandomState::new().hash_one(0).to_string());
+    }
     command
 }
 
