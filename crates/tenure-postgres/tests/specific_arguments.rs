@@ -415,3 +415,32 @@ async fn what_can_never_be_right_is_refused_by_the_rule_it_breaks() {
     let namespaces = client.query(&format!("SELECT FROM {s}.namespaces"), &[]).await.unwrap();
     assert_eq!(namespaces.len(), 1);
 }
+
+/// H27, M2: a claim ends a dead holder, with whom an election is forgotten that
+/// nobody else stood for and that the same claim bids for: both are won and told.
+#[tokio::test]
+async fn what_is_forgotten_during_a_claim_is_won_beside_the_rest() {
+    let (place, client) = (Place::new(), admin().await);
+    let _store = place.open().await;
+    let life = |n: u8| format!("'00000000-0000-0000-0000-00000000000{n}'");
+    let claim = |who: &str, n: u8, ttl: u64, priorities: &str, nonces: &str| {
+        let (s, life) = (&place.schema, life(n));
+        format!(
+            "SELECT count(*) FILTER (WHERE outcome = 'won') FROM {s}.claim('default', '{who}', \
+             {life}, {ttl}, '{{a,b}}', '{{{priorities}}}', '{{{nonces}}}')"
+        )
+    };
+    for (who, n) in [("dead", 1), ("heir", 2)] {
+        let join =
+            format!("SELECT {}.join('default', '{who}', {}, 60000000)", place.schema, life(n));
+        client.batch_execute(&join).await.unwrap();
+    }
+    let won = async |sql: &str| client.query_one(sql, &[]).await.unwrap().get::<_, i64>(0);
+    assert_eq!(won(&claim("dead", 1, 60_000_000, "100,0", "1,1")).await, 1);
+    place.sql("UPDATE {s}.members SET expires_at = now() - interval '1 s' WHERE id = 'dead'").await;
+    assert_eq!(won(&claim("heir", 2, 60_000_000, "100,100", "1,1")).await, 2);
+    let told = "SELECT count(*) FROM {s}.journal WHERE kind = 'elected' AND member = 'heir'";
+    assert_eq!(won(&told.replace("{s}", &place.schema)).await, 2, "both are told");
+    let holds = "SELECT holds::bigint FROM {s}.members WHERE id = 'heir'";
+    assert_eq!(won(&holds.replace("{s}", &place.schema)).await, 2, "both are counted");
+}

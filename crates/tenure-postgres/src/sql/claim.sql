@@ -177,10 +177,12 @@ BEGIN
             CONTINUE WHEN i = ANY (v_made);
             SELECT * INTO v_e FROM elections e WHERE e.ns = p_ns AND e.name = p_names[i];
             IF NOT FOUND THEN
-                -- A single bid, for what nobody ever stood for.
-                SELECT f.v_entries, f.v_won INTO v_entries, v_won
-                    FROM _found(p_ns, p_member, p_life, p_now, p_names, p_priorities, p_nonces) f;
-                EXIT;
+                -- A single bid, for what nobody ever stood for; or one that was
+                -- forgotten with a member ended just now, who alone stood for it.
+                SELECT v_entries || f.entries, v_won + f.won INTO v_entries, v_won
+                    FROM _found(p_ns, p_member, p_life, p_now, p_names[i:i], p_priorities[i:i],
+                        p_nonces[i:i]) AS f(made, entries, won);
+                CONTINUE;
             END IF;
 
             -- What the nonce tells of a bid by the last winner (rule E2): it is
