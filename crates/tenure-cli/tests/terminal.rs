@@ -100,11 +100,16 @@ fn a_terminal_gets_colour_unless_it_is_refused() {
     assert!(!coloured(true));
 }
 
-/// Ctrl-Z stops the whole job as the shell expects; `fg` goes on with it.
+/// Ctrl-Z stops the whole job as the shell expects; `fg` goes on with it, and it
+/// reads the terminal again.
+///
+/// The command starts nothing after `ready`: a shell that is stopped between
+/// vfork and exec of a child waits for it where no signal reaches, and whoever
+/// waits for that shell to stop waits for ever, `tenure` or not.
 #[test]
 fn ctrl_z_suspends_the_job_and_it_can_go_on() {
     let world = World::new();
-    let script = "echo ready; while :; do sleep 0.02; done";
+    let script = "echo ready; read line; echo got $line; read line";
     let shell = format!(
         "set -m; {} run -q -e x --ttl 60s -- sh -c '{script}'; echo job $?; fg; echo over $?",
         env!("CARGO_BIN_EXE_tenure")
@@ -117,6 +122,9 @@ fn ctrl_z_suspends_the_job_and_it_can_go_on() {
     run.press("\x1a");
     run.until_shows("job 147");
     wait_for("it to lead still", || (world.leader("x").1 == 1).then_some(()));
+    // Only once it is back does Ctrl-C reach it, and not the shell.
+    run.press("hello\r");
+    run.until_shows("got hello");
     run.press("\x03");
     run.until_shows("over 130");
 }
