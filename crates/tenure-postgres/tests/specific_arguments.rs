@@ -241,10 +241,11 @@ async fn call(client: &Client, schema: &str, verb: &Verb, dice: &mut Dice) -> St
 }
 
 /// What must hold of the tables whatever was asked; each counts what breaks it.
-const INVARIANTS: [(&str, &str); 7] = [
+const INVARIANTS: [(&str, &str); 8] = [
     (
         "the journal has no gaps",
-        "SELECT n.ns FROM {s}.namespaces n LEFT JOIN {s}.journal j ON j.ns = n.ns \
+        "SELECT n.ns FROM {s}.namespaces n \
+         LEFT JOIN {s}.journal j ON j.ns = n.ns AND j.seq > n.trimmed \
          GROUP BY n.ns, n.seq, n.trimmed \
          HAVING count(j.seq) <> n.seq - n.trimmed OR max(j.seq) <> n.seq \
              OR min(j.seq) <> n.trimmed + 1",
@@ -267,6 +268,12 @@ const INVARIANTS: [(&str, &str); 7] = [
     (
         "a holder is a member and a life",
         "SELECT e.name FROM {s}.elections e WHERE (e.holder IS NULL) <> (e.life IS NULL)",
+    ),
+    (
+        "a holder stands once",
+        "SELECT e.name FROM {s}.elections e LEFT JOIN {s}.candidates c ON c.ns = e.ns \
+         AND c.election = e.name AND c.member = e.holder WHERE e.priority IS NOT NULL \
+         AND (e.holder IS NULL OR c.member IS NOT NULL)",
     ),
     (
         "every candidate is a member",

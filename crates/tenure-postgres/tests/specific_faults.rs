@@ -82,8 +82,8 @@ async fn a_claim_whose_backend_is_terminated_is_in_doubt_and_repeated() {
     let a = joined(&store, "a", 1).await;
     let mut blocker = admin().await;
     let blocking = blocker.transaction().await.unwrap();
-    let lock = format!("SELECT FROM {}.namespaces FOR UPDATE", place.schema);
-    blocking.batch_execute(&lock).await.unwrap();
+    let ask = format!("SELECT {}.ask_step_down('default', 'e')", place.schema);
+    blocking.batch_execute(&ask).await.unwrap();
     let claiming = {
         let (store, a) = (store.clone(), a.clone());
         tokio::spawn(async move { store.claim(&ns(), &claim(&a, "e", 1)).await })
@@ -111,8 +111,8 @@ async fn a_namespace_that_is_held_fails_in_time_and_delays_no_heartbeat() {
     let a = joined(&store, "a", 1).await;
     let mut blocker = admin().await;
     let blocking = blocker.transaction().await.unwrap();
-    let lock = format!("SELECT FROM {}.namespaces FOR UPDATE", place.schema);
-    blocking.batch_execute(&lock).await.unwrap();
+    let ask = format!("SELECT {}.ask_step_down('default', 'e')", place.schema);
+    blocking.batch_execute(&ask).await.unwrap();
     let claiming = {
         let (store, a) = (store.clone(), a.clone());
         tokio::spawn(async move { store.claim(&ns(), &claim(&a, "e", 1)).await })
@@ -125,6 +125,59 @@ async fn a_namespace_that_is_held_fails_in_time_and_delays_no_heartbeat() {
     assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
     assert!(!error.may_have_applied(), "{error}");
     assert!(error.to_string().contains("idle in transaction"), "{error}");
+}
+
+/// C40: whoever claims in a transaction whose snapshot is older than another's
+/// win fails, and elects nobody: neither for what was new, nor for what was
+/// vacant, nor from a member that has beaten since.
+#[tokio::test]
+async fn a_claim_under_an_old_snapshot_fails_and_elects_nobody() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (a, b) = (joined(&store, "a", 1).await, joined(&store, "b", 2).await);
+    let given = won(store.claim(&ns(), &claim(&a, "vacant", 1)).await.unwrap());
+    store.release(&ns(), &release(&given)).await.unwrap();
+    let short = Duration::from_millis(300);
+    let c = joined_for(&store, "c", 3, short).await;
+    let mut brief = claim(&c, "expired", 1);
+    brief.ttl = short;
+    won(store.claim(&ns(), &brief).await.unwrap());
+    let life = format!("{:032x}", 1);
+    let mut client = admin().await;
+    for (level, name) in [
+        ("REPEATABLE READ", "new"),
+        ("SERIALIZABLE", "newer"),
+        ("REPEATABLE READ", "vacant"),
+        ("REPEATABLE READ", "expired"),
+    ] {
+        let old = client.transaction().await.unwrap();
+        old.batch_execute(&format!("SET TRANSACTION ISOLATION LEVEL {level}")).await.unwrap();
+        old.query_one(&format!("SELECT {}.version()", place.schema), &[]).await.unwrap();
+        if name == "expired" {
+            let alive = store.heartbeat(&ns(), &beat(&c, TTL)).await.unwrap();
+            assert!(matches!(alive, Beat::Alive { .. }), "{alive:?}");
+        } else {
+            won(store.claim(&ns(), &claim(&b, name, 1)).await.unwrap());
+        }
+        let bid = format!(
+            "SELECT outcome FROM {}.claim('default', 'a', '{life}', 60000000, ARRAY['{name}'], \
+             ARRAY[100], ARRAY[9])",
+            place.schema
+        );
+        match old.query(&bid, &[]).await {
+            Ok(rows) => assert_eq!(rows[0].get::<_, String>(0), "held", "{level}, {name}"),
+            Err(error) => {
+                let code = error.code().map(|code| code.code().to_owned());
+                let codes = ["40001", "23505"];
+                assert!(codes.contains(&code.as_deref().unwrap_or("")), "{name}: {error:?}");
+            }
+        }
+        // Deliberately: what it did must not stand even so.
+        drop(old.commit().await);
+        let holder = if name == "expired" { &c } else { &b };
+        let seen = view(&store, name).await;
+        assert_eq!(seen.holder.as_ref().map(|h| &h.member), Some(holder), "{level}, {name}");
+    }
 }
 
 /// The database was promoted or restored: numbers jump, once, and the present

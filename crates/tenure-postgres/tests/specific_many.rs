@@ -6,9 +6,12 @@ mod common;
 
 use common::words::*;
 use common::{Place, admin, until};
-use tenure_core::{Bid, Claimed, Claims, MemberRef, Nonce, Priority, Term};
+use tenure_core::{
+    Bid, Claimed, Claims, MemberRef, Nonce, Priority, Query, Release, ReleaseCause, ReleaseItem,
+    Term,
+};
 use tenure_postgres::PostgresStore;
-use tenure_store::Store;
+use tenure_store::{MemoryStore, Store};
 
 const BATCH: usize = 1_000;
 
@@ -60,8 +63,67 @@ async fn a_session_that_began_with_nothing_finds_each_election_by_its_key() {
         (row.get::<_, i64>(0), row.get::<_, i64>(1))
     };
     // The server's own counting lags behind by up to a second.
-    let made = i64::try_from(7 * BATCH).unwrap();
+    let made = i64::try_from(4 * BATCH).unwrap();
     until("the server has counted", || async { counted().await.1 >= made }).await;
     let (fetched, _) = counted().await;
     assert!(fetched < made * 20, "{fetched} rows were read for {made} that were made");
+}
+
+/// Who stands for an election, and how much it wants it.
+async fn candidates(store: &dyn Store, name: &str) -> Vec<(String, u16)> {
+    let query = Query { candidates: true, ..Query::elections([election(name)]) };
+    let snapshot = store.read(&ns(), &query).await.unwrap();
+    let listed = snapshot.elections[0].candidates.iter();
+    listed.map(|c| (c.member.id.to_string(), c.priority.get())).collect()
+}
+
+/// What happens to the candidacy of one who won before it stood, step by step.
+async fn a_founders_candidacy(store: &dyn Store) -> Vec<Vec<(String, u16)>> {
+    let a = joined(store, "a", 1).await;
+    let b = joined(store, "b", 2).await;
+    let mut seen = Vec::new();
+    let bid = async |member: &MemberRef, priority: u16, nonce: u64| {
+        let mut one = claim(member, "e", nonce);
+        one.bids[0].priority = Priority::new(priority);
+        only(store.claim(&ns(), &one).await.unwrap())
+    };
+    let withdraw = async |member: &MemberRef| {
+        let item = ReleaseItem {
+            election: election("e"),
+            number: None,
+            cause: ReleaseCause::Resigned,
+            successor: None,
+        };
+        let all = Release {
+            member: member.clone(),
+            items: vec![item],
+            heir_grace: std::time::Duration::ZERO,
+        };
+        store.release(&ns(), &all).await.unwrap();
+    };
+    assert!(matches!(bid(&a, 7, 1).await, Claimed::Won(_)));
+    seen.push(candidates(store, "e").await);
+    // Another stands; the same bid again; one with another priority.
+    assert!(matches!(bid(&b, 9, 1).await, Claimed::Held(_)));
+    assert!(matches!(bid(&a, 7, 1).await, Claimed::Won(_)));
+    seen.push(candidates(store, "e").await);
+    assert!(matches!(bid(&a, 11, 2).await, Claimed::Won(_)));
+    seen.push(candidates(store, "e").await);
+    // It no longer stands, and leads; stands again, without a chance.
+    withdraw(&a).await;
+    seen.push(candidates(store, "e").await);
+    let Claimed::Won(term) = bid(&a, 5, 3).await else { panic!() };
+    seen.push(candidates(store, "e").await);
+    store.release(&ns(), &release(&term)).await.unwrap();
+    seen.push(candidates(store, "e").await);
+    seen
+}
+
+/// One who wins before it ever stood is a candidate like any other.
+#[tokio::test]
+async fn a_founder_stands_like_any_other_candidate() {
+    let place = Place::new();
+    let expected = a_founders_candidacy(&MemoryStore::new()).await;
+    assert_eq!(expected[0], [("a".to_owned(), 7)]);
+    assert_eq!(a_founders_candidacy(&place.open().await).await, expected);
 }

@@ -3,7 +3,9 @@
 -- their own would be made and unmade at each call. Those in SQL are single
 -- expressions that the server puts in the place of the call, for which they must
 -- be as STABLE as what they are made of; all else is plpgsql, which keeps its
--- plans, while a function in SQL that is called is planned at each call.
+-- plans, while a function in SQL that is called is planned at each call. A
+-- condition with a query in it costs a whole statement each time, whatever its
+-- other half says, so that queries stand by themselves.
 --
 -- The clock is clock_timestamp(), never now(): it is read after the locks are
 -- held. Instants stay on the server; durations cross in microseconds.
@@ -11,18 +13,11 @@
 -- How long this transaction waits for locks, and that it is durable whatever
 -- the session says. Transaction-local, so that it works behind a pooler.
 CREATE FUNCTION {schema}._prepare(p_wait_ms integer) RETURNS boolean
-LANGUAGE plpgsql AS $$
-DECLARE
-    v_set text;
-BEGIN
-    IF p_wait_ms > 0 THEN
-        v_set := set_config('lock_timeout', p_wait_ms::text, true);
-    END IF;
-    IF current_setting('synchronous_commit') = 'off' THEN
-        v_set := set_config('synchronous_commit', 'on', true);
-    END IF;
-    RETURN true;
-END $$;
+LANGUAGE sql AS $$
+    SELECT (p_wait_ms <= 0 OR set_config('lock_timeout', p_wait_ms::text, true) IS NOT NULL)
+       AND (current_setting('synchronous_commit') <> 'off'
+            OR set_config('synchronous_commit', 'on', true) IS NOT NULL)
+$$;
 
 -- Refuses what could never be right, in words.
 CREATE FUNCTION {schema}._refuse(p_why text) RETURNS boolean
@@ -34,18 +29,16 @@ END $$;
 -- Refuses a name that nobody can have. One that is missing is refused by its
 -- column.
 CREATE FUNCTION {schema}._check_name(p_what text, p_name text) RETURNS boolean
-LANGUAGE plpgsql AS $$
-BEGIN
-    RETURN coalesce(_is_name(p_name), true) OR _refuse(p_what
-        || ' has 1 to 200 bytes, no control characters, and no space at either end');
-END $$;
+LANGUAGE sql AS $$
+    SELECT coalesce({schema}._is_name(p_name), true) OR {schema}._refuse(p_what
+        || ' has 1 to 200 bytes, no control characters, and no space at either end')
+$$;
 
 CREATE FUNCTION {schema}._check_ttl(p_ttl_us bigint) RETURNS boolean
-LANGUAGE plpgsql AS $$
-BEGIN
-    RETURN coalesce(p_ttl_us > 0, false)
-        OR _refuse('the ttl is a positive number of microseconds');
-END $$;
+LANGUAGE sql AS $$
+    SELECT coalesce(p_ttl_us > 0, false)
+        OR {schema}._refuse('the ttl is a positive number of microseconds')
+$$;
 
 -- The elections at hand, each with up to two figures and its place: for what is
 -- done to all of them by one statement.
@@ -62,21 +55,20 @@ LANGUAGE sql STABLE AS $$
         WITH ORDINALITY AS t(name, priority, number, ord)
 $$;
 
--- Transitions of one namespace happen one after the other from here on.
+-- What is locked to change anything in a namespace. Locks of this kind are of
+-- the whole database: the schema is part of it.
+CREATE FUNCTION {schema}._lock(p_ns text) RETURNS bigint
+LANGUAGE sql STABLE AS $$
+    SELECT hashtextextended({channel} || E'\t' || p_ns, 0)
+$$;
+
+-- Transitions of one namespace happen one after the other from here on, so that
+-- nothing below can deadlock. The lock is let go when what was written is seen.
 CREATE FUNCTION {schema}._enter(p_ns text, p_wait_ms integer) RETURNS boolean
-LANGUAGE plpgsql AS $$
-DECLARE
-    v_ready boolean := _prepare(p_wait_ms);
-BEGIN
-    PERFORM 1 FROM namespaces n WHERE n.ns = p_ns FOR UPDATE;
-    IF NOT FOUND THEN
-        v_ready := _check_name('a namespace', p_ns);
-        -- Of many who come first one inserts; the others wait, and are told.
-        INSERT INTO namespaces (ns) VALUES (p_ns) ON CONFLICT DO NOTHING;
-        PERFORM 1 FROM namespaces n WHERE n.ns = p_ns FOR UPDATE;
-    END IF;
-    RETURN v_ready;
-END $$;
+LANGUAGE sql AS $$
+    SELECT CASE WHEN {schema}._prepare(p_wait_ms)
+        THEN pg_advisory_xact_lock({schema}._lock(p_ns)) IS NOT NULL END
+$$;
 
 CREATE FUNCTION {schema}._ms(p_at timestamptz) RETURNS bigint
 LANGUAGE sql STABLE AS $$
@@ -95,13 +87,14 @@ $$;
 
 -- The hint an entry amounts to, for listeners: a letter and its words, with
 -- tabs between, which no name can hold.
-CREATE FUNCTION {schema}._hint(p_kind text, p_election text, p_life uuid, p_heir text)
-RETURNS text LANGUAGE sql STABLE AS $$
+CREATE FUNCTION {schema}._hint(p_entry {schema}.entry) RETURNS text
+LANGUAGE sql STABLE AS $$
     SELECT CASE
-        WHEN p_kind IN ('left', 'ended') THEN E'g\t' || p_life
-        WHEN p_kind = 'released' THEN E'v\t' || p_election || coalesce(E'\t' || p_heir, '')
-        WHEN p_kind IN ('elected', 'step-down asked', 'paused', 'resumed')
-            THEN E'e\t' || p_election
+        WHEN p_entry.kind IN ('left', 'ended') THEN E'g\t' || p_entry.life
+        WHEN p_entry.kind = 'released'
+            THEN E'v\t' || p_entry.election || coalesce(E'\t' || p_entry.heir, '')
+        WHEN p_entry.kind IN ('elected', 'step-down asked', 'paused', 'resumed')
+            THEN E'e\t' || p_entry.election
     END
 $$;
 
@@ -111,52 +104,50 @@ CREATE FUNCTION {schema}._tell(p_ns text, p_at timestamptz, p_entries {schema}.e
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     v_count integer := cardinality(p_entries);
-    v_entry entry;
     v_last bigint;
-    v_trimmed bigint;
+    v_trim_at bigint;
     v_keep bigint;
     v_payload text;
+    v_ready boolean;
 BEGIN
     IF coalesce(v_count, 0) = 0 THEN RETURN NULL; END IF;
     UPDATE namespaces n SET seq = n.seq + v_count WHERE n.ns = p_ns
-        RETURNING n.seq, n.trimmed, (SELECT s.journal_keep FROM settings s)
-        INTO v_last, v_trimmed, v_keep;
-    INSERT INTO journal
-        SELECT p_ns, v_last - v_count + t.ord, p_at, t.kind, t.election, t.number, t.member,
-               t.life, t.priority, t.cause, t.reason, t.by_whom, t.heir, t.endpoints, t.metadata
-        FROM unnest(p_entries) WITH ORDINALITY AS t(kind, election, number, member, life,
-             priority, cause, reason, by_whom, heir, endpoints, metadata, ord);
+        RETURNING n.seq, n.trim_at INTO v_last, v_trim_at;
+    IF NOT FOUND THEN
+        v_ready := _check_name('a namespace', p_ns);
+        INSERT INTO namespaces (ns, seq) VALUES (p_ns, v_count)
+            RETURNING seq, trim_at INTO v_last, v_trim_at;
+    END IF;
+    INSERT INTO told (ns, seq, count, at, over, entries) VALUES (p_ns, v_last, v_count, p_at,
+        CASE WHEN p_entries[1].kind IN ('left', 'ended') THEN p_entries[1].life END, p_entries);
 
-    -- A payload is only a hint. One that would be too long says "look".
-    v_payload := concat_ws(E'\n', p_ns, v_last::text);
-    IF v_count <= 32 THEN
-        FOREACH v_entry IN ARRAY p_entries LOOP
-            v_payload := concat_ws(E'\n', v_payload,
-                _hint(v_entry.kind, v_entry.election, v_entry.life, v_entry.heir));
-        END LOOP;
-    ELSE
-        v_payload := v_payload || E'\na';
-    END IF;
-    IF octet_length(v_payload) > 7900 THEN
-        v_payload := concat_ws(E'\n', p_ns, v_last::text, 'a');
-    END IF;
+    -- A payload is only a hint. One that might be too long (8,000 bytes, when each
+    -- name has 200) says "look".
+    v_payload := concat_ws(E'\n', p_ns, v_last::text,
+        CASE WHEN v_count > 16 THEN 'a' ELSE _hint(p_entries[1]) END);
+    FOR i IN 2 .. CASE WHEN v_count <= 16 THEN v_count ELSE 0 END LOOP
+        v_payload := concat_ws(E'\n', v_payload, _hint(p_entries[i]));
+    END LOOP;
     v_payload := pg_notify({channel}, v_payload);
 
     -- A tenth late, so that not every transition pays for it.
-    IF v_last - v_trimmed > v_keep + v_keep / 10 THEN
-        DELETE FROM journal j WHERE j.ns = p_ns AND j.seq <= v_last - v_keep;
-        UPDATE namespaces n SET trimmed = v_last - v_keep WHERE n.ns = p_ns;
+    IF v_last >= v_trim_at THEN
+        SELECT s.journal_keep INTO v_keep FROM settings s;
+        UPDATE namespaces n
+            SET trimmed = greatest(n.trimmed, v_last - v_keep), trim_at = v_last + 1 + v_keep / 10
+            WHERE n.ns = p_ns;
+        DELETE FROM told t WHERE t.ns = p_ns AND t.seq <= v_last - v_keep;
     END IF;
     RETURN v_last;
 END $$;
 
--- Ends the candidacy of a life in each of these elections, which it holds, makes
--- them vacant, and keeps each vacancy for its heir: the successor named if it is
--- there to take over, or else whoever is preferred; never the holder. Says where
--- the journal stands.
+-- Makes elections vacant that a life holds under exactly these numbers, ends its
+-- candidacies there, and keeps each vacancy for its heir: the successor named if
+-- it is there to take over, or else whoever is preferred; never the holder. Says
+-- where the journal stands.
 CREATE FUNCTION {schema}._vacate(
-    p_ns text, p_now timestamptz, p_member text, p_life uuid, p_names text[], p_causes text[],
-    p_successors text[], p_successor_us bigint[], p_grace_us bigint
+    p_ns text, p_now timestamptz, p_member text, p_life uuid, p_names text[], p_numbers bigint[],
+    p_causes text[], p_successors text[], p_successor_us bigint[], p_grace_us bigint
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     v_number bigint;
@@ -165,9 +156,8 @@ DECLARE
     v_heirs text[];
     v_entries entry[];
 BEGIN
-    FOR i IN 1 .. cardinality(p_names) LOOP
-        DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = p_names[i]
-            AND c.member = p_member AND (c.life = p_life) IS TRUE;
+    FOR i IN 1 .. coalesce(cardinality(p_names), 0) LOOP
+        CONTINUE WHEN p_numbers[i] IS NULL;
         SELECT c.member, CASE WHEN c.member = p_successors[i] THEN p_successor_us[i]
                               ELSE p_grace_us END
             INTO v_heir, v_us
@@ -182,30 +172,35 @@ BEGIN
             v_heir := NULL;
         END IF;
         UPDATE elections e
-            SET holder = NULL, life = NULL, elected_at = NULL,
+            SET holder = NULL, life = NULL, elected_at = NULL, priority = NULL,
                 asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL,
                 heir = v_heir,
                 heir_until = CASE WHEN v_heir IS NOT NULL THEN _after(p_now, v_us) END
             WHERE e.ns = p_ns AND e.name = p_names[i] AND (e.life = p_life) IS TRUE
+              AND e.holder = p_member AND e.number = p_numbers[i]
             RETURNING e.number INTO v_number;
         CONTINUE WHEN NOT FOUND;
+        DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = p_names[i]
+            AND c.member = p_member AND (c.life = p_life) IS TRUE;
         IF v_heir IS NOT NULL THEN
             v_heirs := v_heirs || v_heir;
         END IF;
         v_entries := v_entries || ROW('released', p_names[i], v_number, p_member, p_life, NULL,
-            p_causes[i], NULL, NULL, v_heir, NULL, NULL)::entry;
+            coalesce(p_causes[i], 'resigned'), NULL, NULL, v_heir, NULL, NULL)::entry;
     END LOOP;
+    IF v_entries IS NULL THEN RETURN NULL; END IF;
+
     IF cardinality(v_heirs) > 1 THEN
         UPDATE members m SET attention = m.attention + t.count
             FROM (SELECT h.id, count(*) FROM unnest(v_heirs) AS h(id) GROUP BY 1) t
             WHERE m.ns = p_ns AND m.id = t.id;
-    ELSIF v_heirs IS NOT NULL THEN
-        UPDATE members m SET attention = m.attention + 1 WHERE m.ns = p_ns AND m.id = v_heirs[1];
+        v_heirs := NULL;
     END IF;
-    IF v_entries IS NOT NULL THEN
-        UPDATE members m SET holds = m.holds - cardinality(v_entries)
-            WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life;
-    END IF;
+    UPDATE members m
+        SET attention = m.attention + CASE WHEN m.id = p_member THEN 0 ELSE 1 END,
+            holds = m.holds - CASE WHEN m.id = p_member THEN cardinality(v_entries) ELSE 0 END
+        WHERE m.ns = p_ns AND m.id = ANY (ARRAY[p_member, v_heirs[1]])
+          AND (m.id <> p_member OR m.life = p_life);
     RETURN _tell(p_ns, p_now, v_entries);
 END $$;
 
@@ -219,6 +214,9 @@ BEGIN
         IF FOUND THEN
             UPDATE elections e SET heir = NULL, heir_until = NULL
                 WHERE e.ns = p_ns AND e.name = p_names[i] AND e.heir = p_member;
+        ELSE
+            UPDATE elections e SET priority = NULL
+                WHERE e.ns = p_ns AND e.name = p_names[i] AND (e.life = p_life) IS TRUE;
         END IF;
     END LOOP;
     RETURN true;
@@ -241,6 +239,7 @@ CREATE FUNCTION {schema}._bury(
 DECLARE
     v_stood text[];
     v_held text[];
+    v_numbers bigint[];
     v_kind text;
 BEGIN
     FOR i IN 1 .. coalesce(cardinality(p_ids), 0) LOOP
@@ -248,10 +247,11 @@ BEGIN
         PERFORM _tell(p_ns, p_now, ARRAY[ROW(v_kind, NULL, NULL, p_ids[i], p_lives[i], NULL,
             CASE v_kind WHEN 'ended' THEN p_causes[i] END, NULL, NULL, NULL, NULL, NULL)::entry]);
         DELETE FROM profiles p WHERE p.ns = p_ns AND p.id = p_ids[i];
-        SELECT array_agg(e.name ORDER BY e.name) INTO v_held FROM elections e
+        SELECT array_agg(e.name ORDER BY e.name), array_agg(e.number ORDER BY e.name)
+            INTO v_held, v_numbers FROM elections e
             WHERE e.ns = p_ns AND e.life = p_lives[i];
         IF v_held IS NOT NULL THEN
-            PERFORM _vacate(p_ns, p_now, p_ids[i], p_lives[i], v_held,
+            PERFORM _vacate(p_ns, p_now, p_ids[i], p_lives[i], v_held, v_numbers,
                 array_fill(p_causes[i], ARRAY[cardinality(v_held)]), NULL, NULL, p_grace_us);
         END IF;
         SELECT array_agg(c.election) INTO v_stood FROM candidates c
@@ -311,18 +311,15 @@ END $$;
 -- missed a promotion but knows of its timeline does not repeat that one's jump.
 --
 -- A server that has not been restarted is the cluster it was: only its timeline
--- can have changed. That much is looked at for every term.
+-- can have changed. That much is looked at by every claim, and this called when
+-- it is not so.
 CREATE FUNCTION {schema}._era() RETURNS integer
 LANGUAGE plpgsql AS $$
 DECLARE
     v_timeline integer := _timeline();
-    v_cluster text;
+    v_cluster text := _cluster();
     v_era integer;
 BEGIN
-    SELECT s.era INTO v_era FROM settings s
-        WHERE s.started_at = pg_postmaster_start_time() AND s.timeline IS NOT DISTINCT FROM v_timeline;
-    IF FOUND THEN RETURN v_era; END IF;
-    v_cluster := _cluster();
     UPDATE settings s SET
         started_at = pg_postmaster_start_time(), cluster = v_cluster,
         timeline = coalesce(v_timeline, s.timeline),

@@ -31,8 +31,8 @@ BEGIN
         END IF;
         -- A life that is over does not come back by a repeated request (M1).
         IF v_old.life = p_life OR EXISTS (
-            SELECT FROM journal j WHERE j.ns = p_ns AND j.life = p_life AND j.member = p_member
-               AND j.kind IN ('left', 'ended')) THEN
+            SELECT FROM told t WHERE t.ns = p_ns AND t.over = p_life
+               AND t.entries[1].member = p_member) THEN
             RETURN QUERY SELECT 'taken', NULL::bigint, NULL::bigint, p_life,
                 CASE WHEN v_old.life = p_life THEN _us(v_old.expires_at - v_now) ELSE 0 END;
             RETURN;

@@ -36,10 +36,13 @@ BEGIN
             SELECT jsonb_agg(jsonb_build_object('id', c.member, 'life', c.life,
                        'priority', c.priority, 'waiting_us', _us(p_at - c.since))
                        ORDER BY c.priority DESC, c.since, c.member)
-            FROM candidates c
-            JOIN members w ON w.ns = c.ns AND w.id = c.member AND w.life = c.life
-                 AND w.expires_at > p_at AND NOT w.condemned
-            WHERE c.ns = p_ns AND c.election = t.name), '[]') ELSE '[]' END)
+            FROM (SELECT c.member, c.life, c.priority, c.since FROM candidates c
+                  WHERE c.ns = p_ns AND c.election = t.name
+                  UNION ALL
+                  SELECT e.holder, e.life, e.priority, e.elected_at
+                  WHERE e.priority IS NOT NULL) c
+            JOIN members w ON w.ns = p_ns AND w.id = c.member AND w.life = c.life
+                 AND w.expires_at > p_at AND NOT w.condemned), '[]') ELSE '[]' END)
     FROM _items(p_names) t
     LEFT JOIN LATERAL (
         SELECT * FROM elections e WHERE e.ns = p_ns AND e.name = t.name OFFSET 0) e ON true
@@ -97,9 +100,9 @@ BEGIN
             WHERE m.ns = p_ns AND m.expires_at > v_at;
     END IF;
     IF p_history > 0 AND p_which = 'all' THEN
-        SELECT coalesce(jsonb_agg(t.entry ORDER BY t.seq), '[]') INTO v_history FROM (
-            SELECT j.seq, _entry(j) AS entry FROM journal j WHERE j.ns = p_ns
-            ORDER BY j.seq DESC LIMIT p_history) t;
+        SELECT coalesce(jsonb_agg(_entry(j) ORDER BY j.seq), '[]') INTO v_history
+            FROM namespaces n, _pages(p_ns, greatest(n.trimmed, n.seq - p_history), n.seq) j
+            WHERE n.ns = p_ns;
     ELSIF p_history > 0 THEN
         SELECT coalesce(jsonb_agg(t.entry ORDER BY t.seq), '[]') INTO v_history FROM (
             SELECT j.seq, _entry(j) AS entry FROM journal j
@@ -111,18 +114,31 @@ BEGIN
         'elections', v_elections, 'members', v_members, 'history', v_history);
 END $$;
 
+-- The entries after one place, up to another: there are no gaps.
+CREATE FUNCTION {schema}._pages(p_ns text, p_after bigint, p_upto bigint)
+RETURNS SETOF {schema}.journal
+LANGUAGE sql STABLE AS $$
+    SELECT t.ns, t.seq - t.count + e.ord, t.at, e.kind, e.election, e.number, e.member, e.life,
+           e.priority, e.cause, e.reason, e.by_whom, e.heir, e.endpoints, e.metadata
+    FROM told t CROSS JOIN LATERAL unnest(t.entries) WITH ORDINALITY AS e(kind, election,
+         number, member, life, priority, cause, reason, by_whom, heir, endpoints, metadata, ord)
+    WHERE t.ns = p_ns AND t.seq > p_after AND t.seq - t.count < p_upto
+      AND t.seq - t.count + e.ord > p_after AND t.seq - t.count + e.ord <= p_upto
+$$;
+
 -- The entries after a place, oldest first; "trimmed" is the newest place that
 -- is no longer kept.
 CREATE FUNCTION {schema}.journal(p_ns text, p_after bigint, p_limit bigint DEFAULT 500)
 RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
-    SELECT jsonb_build_object(
-        'seq', coalesce((SELECT n.seq FROM namespaces n WHERE n.ns = p_ns), 0),
-        'trimmed', coalesce((SELECT n.trimmed FROM namespaces n WHERE n.ns = p_ns), 0),
-        'entries', coalesce((
-            SELECT jsonb_agg(t.entry ORDER BY t.seq) FROM (
-                SELECT j.seq, _entry(j) AS entry FROM journal j
-                WHERE j.ns = p_ns AND j.seq > p_after ORDER BY j.seq LIMIT p_limit) t), '[]'))
+    SELECT jsonb_build_object('seq', n.seq, 'trimmed', n.trimmed, 'entries', coalesce((
+        SELECT jsonb_agg(t.entry ORDER BY t.seq) FROM (
+            SELECT j.seq, _entry(j) AS entry
+            FROM _pages(p_ns, n.place, n.place + least(p_limit, n.seq - n.place)) j
+            ORDER BY j.seq LIMIT p_limit) t), '[]'))
+    FROM (SELECT *, least(greatest(p_after, n.trimmed), n.seq) AS place FROM (
+        SELECT coalesce(max(n.seq), 0) AS seq, coalesce(max(n.trimmed), 0) AS trimmed
+        FROM namespaces n WHERE n.ns = p_ns) n) n
 $$;
 
 -- Where the journal of each of these namespaces stands, for those who poll.

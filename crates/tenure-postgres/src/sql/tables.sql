@@ -49,13 +49,14 @@ CREATE TABLE {schema}.settings (
     era            integer NOT NULL DEFAULT 0
 );
 
--- The row that every transition of a namespace locks first. It makes them
--- happen one after the other, so that nothing below can deadlock, and it counts
--- the journal: numbers follow the order of commits and have no gaps.
+-- One row for each namespace. It counts the journal: since transitions happen
+-- one after the other, numbers follow the order of commits and have no gaps.
 CREATE TABLE {schema}.namespaces (
     ns      text COLLATE "C" PRIMARY KEY,
-    seq     bigint NOT NULL DEFAULT 0,
-    trimmed bigint NOT NULL DEFAULT 0
+    seq     bigint NOT NULL,
+    -- What is no longer kept, and when to look at that again.
+    trimmed bigint NOT NULL DEFAULT 0,
+    trim_at bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
 -- One row for each living process. A heartbeat updates it and nothing else.
@@ -98,6 +99,9 @@ CREATE TABLE {schema}.elections (
     holder       text COLLATE "C",
     life         uuid,
     elected_at   timestamptz,
+    -- With which the holder stands, if it won before it had a row among the
+    -- candidates: then it needs none.
+    priority     integer,
     paused       boolean NOT NULL DEFAULT false,
     pause_reason text,
     pause_by     text,
@@ -113,9 +117,10 @@ CREATE TABLE {schema}.elections (
     -- Makes the number a key column. A fence locks the row FOR KEY SHARE, which
     -- keeps others from changing a key, and from nothing else: a new term waits
     -- for the fenced transaction, while ending a holder, asking it to step down
-    -- or pausing the election do not.
-    UNIQUE (ns, name, number)
-) WITH (fillfactor = 70);
+    -- or pausing the election do not. The name is first because most rows differ
+    -- there: that is compared the fastest.
+    UNIQUE (name, ns, number)
+);
 
 -- By life only what a life holds is looked up. A statement that names the
 -- election too compares the life as `(life = …) IS TRUE`, which no index answers.
@@ -133,30 +138,7 @@ CREATE TABLE {schema}.candidates (
 
 CREATE INDEX candidates_life ON {schema}.candidates (life);
 
-CREATE TABLE {schema}.journal (
-    ns        text COLLATE "C" NOT NULL,
-    seq       bigint      NOT NULL,
-    at        timestamptz NOT NULL,
-    kind      text        NOT NULL,
-    election  text COLLATE "C",
-    number    bigint,
-    member    text COLLATE "C",
-    life      uuid,
-    priority  integer,
-    cause     text,
-    reason    text,
-    by_whom   text,
-    heir      text COLLATE "C",
-    endpoints text[],
-    metadata  bytea,
-    PRIMARY KEY (ns, seq)
-);
-
-CREATE INDEX journal_election ON {schema}.journal (ns, election, seq) WHERE election IS NOT NULL;
--- Whether a life has ended, as far back as the journal goes.
-CREATE INDEX journal_over ON {schema}.journal (ns, life) WHERE kind IN ('left', 'ended');
-
--- An entry that has no place in the journal yet.
+-- An entry of the journal, without its place.
 CREATE TYPE {schema}.entry AS (
     kind      text,
     election  text,
@@ -171,5 +153,31 @@ CREATE TYPE {schema}.entry AS (
     endpoints text[],
     metadata  bytea
 );
+
+-- What was told at once: a claim of a thousand elections is one row.
+CREATE TABLE {schema}.told (
+    ns      text COLLATE "C" NOT NULL,
+    -- The place of the last of the entries.
+    seq     bigint      NOT NULL,
+    count   integer     NOT NULL,
+    at      timestamptz NOT NULL,
+    -- The life that ended or left, which is told alone.
+    over    uuid,
+    entries {schema}.entry[] NOT NULL,
+    PRIMARY KEY (ns, seq)
+);
+
+-- Thousands of entries are written faster than they are compressed.
+ALTER TABLE {schema}.told ALTER entries SET STORAGE EXTERNAL;
+
+-- Whether a life has ended, as far back as the journal goes.
+CREATE INDEX told_over ON {schema}.told (ns, over) WHERE over IS NOT NULL;
+
+-- The journal, entry by entry.
+CREATE VIEW {schema}.journal AS
+    SELECT t.ns, t.seq - t.count + e.ord AS seq, t.at, e.kind, e.election, e.number, e.member,
+           e.life, e.priority, e.cause, e.reason, e.by_whom, e.heir, e.endpoints, e.metadata
+    FROM {schema}.told t CROSS JOIN LATERAL unnest(t.entries) WITH ORDINALITY AS e(kind, election,
+         number, member, life, priority, cause, reason, by_whom, heir, endpoints, metadata, ord);
 
 INSERT INTO {schema}.settings (version) VALUES (1);
