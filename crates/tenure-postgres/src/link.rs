@@ -14,10 +14,11 @@ use crate::watch::Hub;
 
 /// What a link is for.
 ///
-/// Requests that change something, or look, go over one session; heartbeats have
-/// the other, with the notifications. A session does one thing after the other,
-/// so a long claim, or one that waits for a lock, would hold up a heartbeat
-/// behind it; notifications arrive between heartbeats without a request.
+/// A session does one thing after the other: a long claim, or one that waits for
+/// a lock, would hold up a heartbeat behind it, so heartbeats have a session of
+/// their own. Notifications arrive where the requests are made. There they wait
+/// for a request that is under way, but the server has one process less to wake
+/// for each, and the one that heard of a vacancy is the one that is asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Requests,
@@ -71,7 +72,7 @@ impl Link {
             })
             .map(Arc::new)?;
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&session));
-        if self.purpose == Purpose::Heartbeats {
+        if self.purpose == Purpose::Requests {
             self.hub.reconnected();
         }
         Ok(session)
@@ -80,12 +81,12 @@ impl Link {
     async fn connect(&self) -> Result<Session> {
         // Only where it was listened for does a notification prove anything: a
         // pooler may hand the listening session to the one that notifies.
-        let hub = (self.purpose == Purpose::Heartbeats).then_some(&self.hub);
+        let hub = (self.purpose == Purpose::Requests).then_some(&self.hub);
         let session = Session::connect(&self.options, hub).await?;
         if self.hub.is_native() {
             session.own(&self.options).await?;
         }
-        if self.purpose == Purpose::Heartbeats && self.options.listen {
+        if self.purpose == Purpose::Requests && self.options.listen {
             let listen = format!("LISTEN {}", quoted(&self.options.schema));
             let listening = session.client.batch_execute(&listen).await;
             listening.map_err(|e| error::of_request("listening", Effect::None, e).0)?;

@@ -32,8 +32,8 @@ const FENCE_LOOK: std::time::Duration = std::time::Duration::from_millis(25);
 
 /// Elections in a PostgreSQL database.
 ///
-/// Clones share two connections: one for heartbeats and notifications, one for
-/// everything else. They are this store's own, never the application's pool.
+/// Clones share two connections: one for heartbeats, one for everything else and
+/// for notifications. They are this store's own, never the application's pool.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), tenure_store::Error> {
@@ -54,8 +54,8 @@ pub struct PostgresStore {
 pub(crate) struct Inner {
     pub(crate) options: Arc<PostgresOptions>,
     pub(crate) hub: Arc<Hub>,
-    pub(crate) beats: Link,
-    requests: Link,
+    beats: Link,
+    pub(crate) requests: Link,
     texts: Texts,
     /// What the last full answer said of each member that beats here.
     known: Mutex<HashMap<Incarnation, Known>>,
@@ -141,7 +141,7 @@ impl Inner {
     /// Sends a notification from the session that does not listen.
     pub(crate) async fn notify(&self, payload: &str) -> Result<()> {
         let params = [(&payload as _, Type::TEXT)];
-        let asked = self.requests.ask("notifying", Effect::None, &self.texts.notify, &params);
+        let asked = self.beats.ask("notifying", Effect::None, &self.texts.notify, &params);
         asked.await.map(drop)
     }
 
@@ -149,7 +149,7 @@ impl Inner {
     /// that others will be given; the one given to us now is most likely that.
     pub(crate) async fn unlisten(&self) {
         let text = format!("UNLISTEN {}", schema::quoted(&self.options.schema));
-        if let Ok(session) = self.beats.session().await {
+        if let Ok(session) = self.requests.session().await {
             drop(session.client.batch_execute(&text).await);
         }
     }
@@ -192,6 +192,7 @@ impl Inner {
     async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
         let known = self.known(beat.member.incarnation);
         if let Some(known) = known
+            && self.requests.is_up()
             && let Some(session) = self.beats.present()
             && let Some(Some(statement)) = session.beat.get()
             && self.bare_beat(&session, statement, ns, beat, known).await?
@@ -204,8 +205,8 @@ impl Inner {
     }
 
     /// Whether the bare statement found the member as it was. It does not say
-    /// where the journal stands: it is only run where notifications arrive, on
-    /// this very session, so there is nothing about others to be learnt from it.
+    /// where the journal stands: it is only run while notifications arrive, so
+    /// there is nothing about others to be learnt from it.
     async fn bare_beat(
         &self,
         session: &Arc<Session>,

@@ -229,15 +229,15 @@ pub(crate) async fn keep(inner: Weak<Inner>, hub: Arc<Hub>) {
     loop {
         let Some(store) = inner.upgrade() else { return };
         let (poll, most) = (store.options.poll, Duration::from_secs(2));
-        if !store.beats.is_up() {
+        if !store.requests.is_up() {
             probed = false;
             wait = if wait == Duration::MAX { Duration::ZERO } else { wait };
-            if let Err(error) = store.beats.session().await {
+            if let Err(error) = store.requests.session().await {
                 wait = wait.saturating_mul(2).clamp(Duration::from_millis(50), most);
                 tracing::debug!(%error, ?wait, "the listening connection is down");
             }
         }
-        if store.beats.is_up() {
+        if store.requests.is_up() {
             if !probed {
                 probe(&store).await;
                 store.own_sessions().await;
