@@ -140,13 +140,14 @@ async fn stand(url: &str, namespace: &str, ttl: Duration) -> Outcome {
         if orders.recv().await.is_none() {
             return Ok(());
         }
-        // From here on it does not believe to lead.
-        say("resigning", now())?;
+        // From here on it does not believe to lead. It says so when it is asked
+        // to stand again, and wakes nobody in the meantime.
+        let from = now();
         leadership.resign().await?;
-        say("resigned", now())?;
         if orders.recv().await.is_none() {
             return Ok(());
         }
+        say("resigned", from)?;
     }
 }
 
@@ -186,12 +187,12 @@ async fn stand_by_river(url: &str, name: &str, ttl: Duration) -> Outcome {
                 }
             }
         }
-        say("resigning", now())?;
+        let from = now();
         river.resign().await?;
-        say("resigned", now())?;
         if orders.recv().await.is_none() {
             return Ok(());
         }
+        say("resigned", from)?;
     }
 }
 

@@ -14,6 +14,7 @@ const ROUNDS: usize = 60;
 const TTL: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(500);
 const POLLED: usize = 12;
+/// Nobody is busy before a hand-over, nor before what it is measured by.
 const SETTLES: Duration = Duration::from_millis(60);
 
 /// Two candidates who hand over to each other.
@@ -40,15 +41,14 @@ impl Couple {
         // early because of a hint may do so again: not twice within 50 ms.
         tokio::time::sleep(SETTLES).await;
         self.leader.order("resign")?;
-        let from = self.leader.hear("resigning")?;
         let until = self.follower.hear("elected")?;
+        self.leader.order("stand")?;
+        let from = self.leader.hear("resigned")?;
         if matches!(self.part, Part::Tenure) {
             reigns.note(&self.place, self.led_from, from);
         }
         self.led_from = until;
-        self.leader.hear("resigned")?;
         std::mem::swap(&mut self.leader, &mut self.follower);
-        self.follower.order("stand")?;
         self.follower.hear("standing")?;
         Ok((until as f64 - from as f64) / 1e6)
     }
@@ -77,6 +77,7 @@ impl Floor {
 
     /// From sending a NOTIFY until it is heard.
     async fn bare(&mut self) -> Outcome<f64> {
+        tokio::time::sleep(SETTLES).await;
         let from = Instant::now();
         let sent = self.sends.batch_execute("NOTIFY floor");
         let (sent, _) = tokio::join!(sent, self.heard.recv());
@@ -87,6 +88,7 @@ impl Floor {
     /// One row is written with a notification, and when that is heard another
     /// is: what a release and a claim cannot do without.
     async fn written(&mut self) -> Outcome<f64> {
+        tokio::time::sleep(SETTLES).await;
         let from = Instant::now();
         let sent = self.sends.query(&self.tells, &[]);
         let answer = async {
