@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::server::Server;
 use common::words::*;
 use common::{Place, admin, connect, until, waits_for_a_lock};
-use tenure_core::{Beat, Claims, Hint};
+use tenure_core::{Beat, Claims, Hint, Priority};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::{ErrorKind, Followed, From, Store};
 
@@ -125,6 +125,59 @@ async fn a_namespace_that_is_held_fails_in_time_and_delays_no_heartbeat() {
     assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
     assert!(!error.may_have_applied(), "{error}");
     assert!(error.to_string().contains("idle in transaction"), "{error}");
+}
+
+/// C42: while somebody holds the namespace, a bid that could change nothing is
+/// answered at once; one that could waits: a new candidacy, another priority,
+/// a holder that is dead.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bid_that_can_change_nothing_does_not_wait() {
+    let place = Place::new();
+    let store = place.open().await;
+    let short = Duration::from_millis(300);
+    let a = joined(&store, "a", 1).await;
+    let term = won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
+    let b = joined(&store, "b", 2).await;
+    held(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
+    let dying = joined_for(&store, "dying", 3, short).await;
+    let mut brief = claim(&dying, "left", 1);
+    brief.ttl = short;
+    won(store.claim(&ns(), &brief).await.unwrap());
+    held(store.claim(&ns(), &claim(&b, "left", 1)).await.unwrap());
+    until("it is dead", || async { view(&store, "left").await.holder.is_none() }).await;
+
+    let mut blocker = admin().await;
+    let mut nonce = 1;
+    for (name, priority, waits) in [
+        ("e", Priority::default(), false),
+        ("new", Priority::default(), true),
+        ("e", Priority::new(7), true),
+        ("left", Priority::default(), true),
+    ] {
+        let blocking = blocker.transaction().await.unwrap();
+        let ask = format!("SELECT {}.ask_step_down('default', 'nothing')", place.schema);
+        blocking.batch_execute(&ask).await.unwrap();
+        nonce += 1;
+        let mut bid = claim(&b, name, nonce);
+        bid.bids[0].priority = priority;
+        let claiming = {
+            let store = store.clone();
+            tokio::spawn(async move { store.claim(&ns(), &bid).await.unwrap() })
+        };
+        if waits {
+            waits_for_a_lock(&admin().await, &format!("{}\".claim", place.schema)).await;
+            blocking.commit().await.unwrap();
+            claiming.await.unwrap();
+        } else {
+            let seen = held(claiming.await.unwrap());
+            assert_eq!(seen.holder.map(|h| h.member), Some(term.member.clone()));
+            blocking.commit().await.unwrap();
+        }
+    }
+    let winners = ["e", "new", "left"].map(|name| view(&store, name));
+    for (winner, who) in winners.into_iter().zip([&a, &b, &b]) {
+        assert_eq!(winner.await.holder.map(|h| h.member).as_ref(), Some(who));
+    }
 }
 
 /// C40: whoever claims in a transaction whose snapshot is older than another's

@@ -57,6 +57,41 @@ async fn a_reconnect_is_a_hint_and_nothing_is_missed() {
     }
 }
 
+/// H13: while nobody can be told, because the session that listens is gone and
+/// cannot be made again, heartbeats tell where the journal stands.
+#[tokio::test]
+async fn without_a_session_that_listens_heartbeats_tell_of_news() {
+    let place = Place::new();
+    let owner = place.open().await;
+    let role = format!("r_{}", place.schema);
+    place
+        .sql(&format!(
+            "CREATE ROLE {role} LOGIN; SELECT {{s}}.grant_to('{role}'); \
+             GRANT SELECT, UPDATE ON {{s}}.members TO {role}"
+        ))
+        .await;
+    let url = common::url().replace("postgres@", &format!("{role}@"));
+    let options = PostgresOptions::from_url(&url).unwrap().schema(&place.schema);
+    let store = PostgresStore::open(options).await.unwrap();
+    let a = joined(&store, "a", 1).await;
+    let heard_of = async || match store.heartbeat(&ns(), &beat(&a, TTL)).await.unwrap() {
+        Beat::Alive { seq, .. } => seq,
+        ended => panic!("{ended:?}"),
+    };
+    assert_eq!(heard_of().await, Seq::new(1), "the first asks for everything");
+    assert_eq!(heard_of().await, Seq::START, "notifications arrive: nothing to add");
+    // The session that beats stays, and there is no room for another.
+    place.sql(&format!("ALTER ROLE {role} CONNECTION LIMIT 1")).await;
+    let listening = format!(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE usename = '{role}' AND query NOT LIKE 'UPDATE%'"
+    );
+    assert_eq!(admin().await.execute(&listening, &[]).await.unwrap(), 1);
+    leader(&owner, "b", 2, "e").await;
+    until("a heartbeat tells of it", || async { heard_of().await == Seq::new(4) }).await;
+    assert_eq!(heard_of().await, Seq::new(4), "and so does the next");
+}
+
 /// N1: forged, damaged and storming notifications change nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn forged_notifications_only_cause_a_look() {
