@@ -27,7 +27,7 @@ pub(crate) struct Texts {
     /// Whether this role may.
     pub(crate) may_beat: String,
     leave: String,
-    claim: String,
+    claims: String,
     release: String,
     step_down: String,
     pause: String,
@@ -53,8 +53,8 @@ impl Texts {
             beat: put(include_str!("sql/beat.sql")),
             may_beat: put(include_str!("sql/may_beat.sql")),
             leave: put("SELECT {schema}.leave($1, $2, $3::uuid, $4)"),
-            claim: put("SELECT bid, outcome, number, elected_ms, view::text FROM \
-                        {schema}.claim($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9)"),
+            claims: put("SELECT outcome, numbers, elected, fenced, views::text[] FROM \
+                         {schema}.claims($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9)"),
             release: put("SELECT {schema}.release($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9, $10)"),
             step_down: amend("ask_step_down($1, $2, $3, $4, $5, $6, $7)"),
             pause: amend("pause($1, $2, $3, $4, $5)"),
@@ -188,7 +188,7 @@ impl Way<'_> {
             .ask_often(
                 "claiming",
                 Effect::Writes,
-                &self.texts.claim,
+                &self.texts.claims,
                 &[
                     (&ns.as_str(), Type::TEXT),
                     (&claim.member.id.as_str(), Type::TEXT),
@@ -202,7 +202,7 @@ impl Way<'_> {
                 ],
             )
             .await?;
-        answers(claim, &rows)
+        answers(claim, &one(rows)?)
     }
 
     pub(crate) async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
@@ -373,43 +373,48 @@ pub(crate) fn held(count: i32) -> Option<u32> {
     Some(u32::try_from(count).unwrap_or(0))
 }
 
-fn answers(claim: &Claim, rows: &[Row]) -> Result<Bids> {
-    if let Some(first) = rows.first() {
-        let ended = match get::<&str>(first, "outcome")? {
-            "ended" => Some(false),
-            "superseded" => Some(true),
-            _ => None,
+fn answers(claim: &Claim, row: &Row) -> Result<Bids> {
+    if let Some(outcome) = get::<Option<&str>>(row, "outcome")? {
+        let superseded = match outcome {
+            "ended" => false,
+            "superseded" => true,
+            other => return Err(damaged(format_args!("{other:?} to a claim"))),
         };
-        if let Some(superseded) = ended {
-            return Ok(Bids { claims: Claims::Ended { superseded }, fenced: 0 });
-        }
+        return Ok(Bids { claims: Claims::Ended { superseded }, fenced: 0 });
     }
-    if rows.len() != claim.bids.len() {
-        return Err(damaged(format_args!("{} rows to {} bids", rows.len(), claim.bids.len())));
+    let numbers: Option<Vec<Option<i64>>> = get(row, "numbers")?;
+    let elected: Option<Vec<Option<i64>>> = get(row, "elected")?;
+    let views: Option<Vec<Option<&str>>> = get(row, "views")?;
+    let fenced: Option<Vec<&str>> = get(row, "fenced")?;
+    let (numbers, elected) = (numbers.unwrap_or_default(), elected.unwrap_or_default());
+    let mut answers = Vec::with_capacity(claim.bids.len());
+    for (place, bid) in claim.bids.iter().enumerate() {
+        let won = numbers.get(place).copied().flatten();
+        let answer = match (won, place_in(&views, place)) {
+            (Some(number), _) => {
+                Claimed::Won(term(claim, bid, number, elected.get(place).copied().flatten())?)
+            }
+            (None, Some(view)) => Claimed::Held(parse::<ViewRow>(view)?.view()?),
+            (None, None) => return Err(damaged(format_args!("nothing to bid {place}"))),
+        };
+        answers.push(answer);
     }
-    let placed = rows.iter().map(|row| Ok((get::<i32>(row, "bid")?, row)));
-    let mut rows = placed.collect::<Result<Vec<_>>>()?;
-    rows.sort_by_key(|(bid, _)| *bid);
-    let mut fenced = 0;
-    let mut answers = Vec::with_capacity(rows.len());
-    for (bid, (_, row)) in claim.bids.iter().zip(rows) {
-        let outcome = get::<&str>(row, "outcome")?;
-        fenced += usize::from(outcome == "fenced");
-        answers.push(match outcome {
-            "won" => Claimed::Won(term(claim, bid, row)?),
-            "held" | "fenced" => Claimed::Held(parse::<ViewRow>(get(row, "view")?)?.view()?),
-            other => return Err(damaged(format_args!("{other:?} to a bid"))),
-        });
-    }
+    let fenced = fenced.map_or(0, |fenced| fenced.len());
     Ok(Bids { claims: Claims::Answered(answers), fenced })
 }
 
-fn term(claim: &Claim, bid: &Bid, row: &Row) -> Result<Term> {
+/// The view at a bid's place.
+fn place_in<'a>(views: &Option<Vec<Option<&'a str>>>, place: usize) -> Option<&'a str> {
+    views.as_ref()?.get(place).copied().flatten()
+}
+
+fn term(claim: &Claim, bid: &Bid, number: i64, elected: Option<i64>) -> Result<Term> {
+    let elected = elected.ok_or_else(|| damaged(format_args!("a term without its beginning")))?;
     Ok(Term {
         election: bid.election.clone(),
-        number: TermNumber::new(unsigned(get(row, "number")?)),
+        number: TermNumber::new(unsigned(number)),
         member: claim.member.clone(),
-        elected_at: Timestamp::from_unix_millis(unsigned(get(row, "elected_ms")?)),
+        elected_at: Timestamp::from_unix_millis(unsigned(elected)),
     })
 }
 

@@ -399,7 +399,10 @@ async fn what_can_never_be_right_is_refused_by_the_rule_it_breaks() {
         ),
     ];
     let long = "x".repeat(201);
-    for name in ["", " x", "x\u{a0}", "a\nb", "\u{7f}", "x\u{85}", &long] {
+    // More than an index could hold, also compressed.
+    let scattered = |n: u64| format!("{:016x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let huge: String = (1..2_000).map(scattered).collect();
+    for name in ["", " x", "x\u{a0}", "a\nb", "\u{7f}", "x\u{85}", &long, &huge] {
         let name = format!("'{name}'");
         cases.extend([
             (format!("SELECT {{s}}.join({name}, 'm', {life}, 1)"), "a namespace has"),

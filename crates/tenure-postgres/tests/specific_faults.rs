@@ -190,11 +190,8 @@ async fn a_claim_under_an_old_snapshot_fails_and_elects_nobody() {
     let (a, b) = (joined(&store, "a", 1).await, joined(&store, "b", 2).await);
     let given = won(store.claim(&ns(), &claim(&a, "vacant", 1)).await.unwrap());
     store.release(&ns(), &release(&given)).await.unwrap();
-    let short = Duration::from_millis(300);
-    let c = joined_for(&store, "c", 3, short).await;
-    let mut brief = claim(&c, "expired", 1);
-    brief.ttl = short;
-    won(store.claim(&ns(), &brief).await.unwrap());
+    let c = joined(&store, "c", 3).await;
+    won(store.claim(&ns(), &claim(&c, "expired", 1)).await.unwrap());
     let life = format!("{:032x}", 1);
     let mut client = admin().await;
     for (level, name) in [
@@ -203,13 +200,17 @@ async fn a_claim_under_an_old_snapshot_fails_and_elects_nobody() {
         ("REPEATABLE READ", "vacant"),
         ("REPEATABLE READ", "expired"),
     ] {
+        // As if it were late now, and in time once the transaction has begun.
+        let expires = async |when: &str| {
+            let set = format!("UPDATE {{s}}.members SET expires_at = now() {when} WHERE id = 'c'");
+            place.sql(&set).await;
+        };
+        expires("- interval '1 s'").await;
         let old = client.transaction().await.unwrap();
         old.batch_execute(&format!("SET TRANSACTION ISOLATION LEVEL {level}")).await.unwrap();
         old.query_one(&format!("SELECT {}.version()", place.schema), &[]).await.unwrap();
-        if name == "expired" {
-            let alive = store.heartbeat(&ns(), &beat(&c, TTL)).await.unwrap();
-            assert!(matches!(alive, Beat::Alive { .. }), "{alive:?}");
-        } else {
+        expires("+ interval '60 s'").await;
+        if name != "expired" {
             won(store.claim(&ns(), &claim(&b, name, 1)).await.unwrap());
         }
         let bid = format!(

@@ -7,8 +7,8 @@ mod common;
 use common::words::*;
 use common::{Place, admin, until};
 use tenure_core::{
-    Bid, Claimed, Claims, MemberRef, Nonce, Priority, Query, Release, ReleaseCause, ReleaseItem,
-    Term,
+    Bid, Claimed, Claims, Joined, MemberRef, Nonce, Priority, Query, Release, ReleaseCause,
+    ReleaseItem, Term,
 };
 use tenure_postgres::PostgresStore;
 use tenure_store::{MemoryStore, Store};
@@ -126,4 +126,52 @@ async fn a_founder_stands_like_any_other_candidate() {
     let expected = a_founders_candidacy(&MemoryStore::new()).await;
     assert_eq!(expected[0], [("a".to_owned(), 7)]);
     assert_eq!(a_founders_candidacy(&place.open().await).await, expected);
+}
+
+/// M1: a life that left does not come back by a copy of its request, while its
+/// successor may, and so may another member.
+#[tokio::test]
+async fn a_life_that_left_does_not_come_back() {
+    async fn story(store: &dyn Store) -> Vec<Joined> {
+        let a = joined(store, "a", 1).await;
+        store.leave(&ns(), &a).await.unwrap();
+        let mut told = Vec::new();
+        for again in [&a, &member("b", 1), &member("a", 2)] {
+            told.push(store.join(&ns(), &join(again, TTL)).await.unwrap());
+        }
+        told
+    }
+    let place = Place::new();
+    let expected = story(&MemoryStore::new()).await;
+    assert!(matches!(expected[0], Joined::Taken { .. }), "{expected:?}");
+    assert_eq!(story(&place.open().await).await, expected);
+}
+
+/// What is told at once is kept or trimmed entry by entry.
+#[tokio::test]
+async fn a_journal_is_cut_in_the_middle_of_what_was_told_at_once() {
+    let place = Place::new();
+    let store = place.open().await;
+    place.sql("UPDATE {s}.settings SET journal_keep = 100").await;
+    let a = joined(&store, "a", 1).await;
+    win(&store, &a, "batch", 1).await;
+    let client = admin().await;
+    let page = async |after: i64, limit: i64| {
+        let sql = format!(
+            "SELECT (j->>'seq')::bigint, (j->>'trimmed')::bigint, \
+             coalesce((SELECT array_agg((e->>'seq')::bigint) \
+                       FROM jsonb_array_elements(j->'entries') e), '{{}}') \
+             FROM {}.journal('default', $1, $2) j",
+            place.schema
+        );
+        let row = client.query_one(&sql, &[&after, &limit]).await.unwrap();
+        (row.get::<_, i64>(0), row.get::<_, i64>(1), row.get::<_, Vec<i64>>(2))
+    };
+    let (seq, trimmed, kept) = page(0, 10_000).await;
+    assert_eq!(seq, 1 + 2 * i64::try_from(BATCH).unwrap());
+    assert_eq!(trimmed, seq - 100);
+    assert_eq!(kept, (trimmed + 1..=seq).collect::<Vec<_>>());
+    assert_eq!(page(seq - 7, 3).await.2, [seq - 6, seq - 5, seq - 4]);
+    assert_eq!(page(seq - 2, 3).await.2, [seq - 1, seq]);
+    assert!(page(seq, 3).await.2.is_empty() && page(i64::MAX, i64::MAX).await.2.is_empty());
 }

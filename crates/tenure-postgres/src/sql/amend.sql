@@ -68,7 +68,8 @@ CREATE FUNCTION {schema}.pause(
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
 DECLARE
-    v_ready boolean := _check_name('an election''s name', p_election) AND _enter(p_ns, p_wait_ms);
+    v_ready boolean := _check_name('a namespace', p_ns)
+        AND _check_name('an election''s name', p_election) AND _enter(p_ns, p_wait_ms);
 BEGIN
     INSERT INTO elections (ns, name) VALUES (p_ns, p_election) ON CONFLICT DO NOTHING;
     UPDATE elections e SET paused = true, pause_reason = p_reason, pause_by = p_by

@@ -12,16 +12,40 @@ CREATE FUNCTION {schema}.claim(
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
 DECLARE
+    v_all record := claims(p_ns, p_member, p_life, p_ttl_us, p_elections, p_priorities, p_nonces,
+        p_grace_us, p_wait_ms);
+BEGIN
+    IF v_all.outcome IS NOT NULL THEN
+        RETURN QUERY SELECT 0, v_all.outcome, NULL::bigint, NULL::bigint, NULL::jsonb;
+    ELSE
+        RETURN QUERY SELECT t.ord::integer,
+                CASE WHEN t.number IS NOT NULL THEN 'won'
+                     WHEN t.name = ANY (v_all.fenced) THEN 'fenced' ELSE 'held' END,
+                t.number, CASE WHEN t.number IS NOT NULL THEN t.elected END, v_all.views[t.ord]
+            FROM unnest(p_elections, v_all.numbers, v_all.elected)
+                 WITH ORDINALITY AS t(name, number, elected, ord);
+    END IF;
+END $$;
+
+-- The same in one row, for programs that claim thousands: the numbers of what was
+-- won and when it was, and the views of what was not, each by the places of the
+-- bids; and the names of what is fenced. Of one who is no member only the outcome.
+CREATE FUNCTION {schema}.claims(
+    p_ns text, p_member text, p_life uuid, p_ttl_us bigint,
+    p_elections text[], p_priorities integer[], p_nonces bigint[],
+    p_grace_us bigint DEFAULT 0, p_wait_ms integer DEFAULT 0,
+    OUT outcome text, OUT numbers bigint[], OUT elected bigint[], OUT fenced text[],
+    OUT views jsonb[]
+) LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
+DECLARE
     v_in boolean := CASE WHEN _check_ttl(p_ttl_us) AND _prepare(p_wait_ms)
             AND _check_bids(p_elections, p_priorities, p_nonces)
         THEN pg_try_advisory_xact_lock(_lock(p_ns)) END;
     v_era integer;
     v_bids record;
-    v_numbers bigint[];
-    v_elected bigint[];
-    v_fenced text[];
     v_lost integer[];
     v_names text[];
+    v_seen record;
 BEGIN
     -- Nobody waits just to hear that nothing changed.
     IF NOT v_in AND NOT _is_quiet(p_ns, p_member, p_life, p_elections, p_priorities) THEN
@@ -34,43 +58,29 @@ BEGIN
                  AND s.timeline IS NOT DISTINCT FROM _timeline() THEN s.era END
         INTO outcome, v_era FROM members m, settings s WHERE m.ns = p_ns AND m.id = p_member;
     IF NOT FOUND OR outcome IS NOT NULL THEN
-        bid := 0;
         outcome := coalesce(outcome, 'ended');
-        RETURN NEXT;
         RETURN;
     END IF;
     IF v_in THEN
         v_bids := _bid(p_ns, p_member, p_life, p_ttl_us, clock_timestamp(),
             coalesce(v_era, _era()), p_elections, p_priorities, p_nonces, p_grace_us);
-        v_numbers := v_bids.numbers;
-        v_elected := v_bids.elected;
-        v_fenced := v_bids.fenced;
-    END IF;
-
-    IF cardinality(p_elections) > 1 THEN
-        RETURN QUERY SELECT t.ord::integer, 'won', t.number, t.elected, NULL::jsonb
-            FROM unnest(v_numbers, v_elected) WITH ORDINALITY AS t(number, elected, ord)
-            WHERE t.number IS NOT NULL;
-    ELSIF v_numbers[1] IS NOT NULL THEN
-        bid := 1;
-        outcome := 'won';
-        number := v_numbers[1];
-        elected_ms := v_elected[1];
-        RETURN NEXT;
-        RETURN;
+        numbers := v_bids.numbers;
+        elected := v_bids.elected;
+        fenced := v_bids.fenced;
     END IF;
     FOR i IN 1 .. coalesce(cardinality(p_elections), 0) LOOP
-        IF v_numbers[i] IS NULL THEN
+        IF numbers[i] IS NULL THEN
             v_lost := v_lost || i;
             v_names := v_names || p_elections[i];
         END IF;
     END LOOP;
     IF v_lost IS NOT NULL THEN
-        RETURN QUERY
-            SELECT v_lost[v.ord],
-                   CASE WHEN v_names[v.ord] = ANY (v_fenced) THEN 'fenced' ELSE 'held' END,
-                   NULL::bigint, NULL::bigint, v.view
-            FROM _views(p_ns, v_names, p_member, p_life, false, clock_timestamp()) v;
+        views := array_fill(NULL::jsonb, ARRAY[cardinality(p_elections)]);
+        FOR v_seen IN SELECT v.ord, v.view
+            FROM _views(p_ns, v_names, p_member, p_life, false, clock_timestamp()) v
+        LOOP
+            views[v_lost[v_seen.ord]] := v_seen.view;
+        END LOOP;
     END IF;
 END $$;
 
@@ -126,7 +136,7 @@ BEGIN
         FROM _items(p_names, p_priorities, p_nonces) t
         LEFT JOIN LATERAL (
             SELECT e.name FROM elections e WHERE e.ns = p_ns AND e.name = t.name OFFSET 0) e ON true
-        WHERE e.name IS NULL
+        WHERE e.name IS NULL AND _check_name('an election''s name', t.name)
         ORDER BY t.name, t.ord
     ), made AS (
         INSERT INTO elections
@@ -138,7 +148,7 @@ BEGIN
                CASE WHEN n.life IS NOT NULL THEN p_member END, n.life,
                CASE WHEN n.life IS NOT NULL THEN p_now END,
                CASE WHEN n.life IS NOT NULL THEN n.priority END
-        FROM new n WHERE _check_name('an election''s name', n.name)
+        FROM new n
     ), stood AS (
         INSERT INTO candidates (ns, election, member, life, priority, since)
         SELECT p_ns, n.name, p_member, p_life, n.priority, p_now FROM new n WHERE n.life IS NULL
@@ -161,6 +171,7 @@ CREATE FUNCTION {schema}._bid(
 ) LANGUAGE plpgsql AS $$
 DECLARE
     v_now_ms bigint := _ms(p_now);
+    v_count integer := coalesce(cardinality(p_names), 0);
     v_found record;
     v_made bigint[] := '{}';
     v_e record;
@@ -172,16 +183,16 @@ DECLARE
     v_gave_up integer := 0;
     v_again boolean := false;
 BEGIN
-    IF cardinality(p_names) > 1 THEN
+    numbers := array_fill(NULL::bigint, ARRAY[v_count]);
+    elected := array_fill(v_now_ms, ARRAY[v_count]);
+    IF v_count > 1 THEN
         v_found := _found(p_ns, p_member, p_life, p_now, p_era, p_names, p_priorities, p_nonces);
         v_made := coalesce(v_found.made, '{}');
         v_entries := v_found.entries;
-        elected := array_fill(v_now_ms, ARRAY[cardinality(p_names)]);
-        IF cardinality(v_made) = cardinality(p_names) AND 0 < ALL (p_priorities) THEN
-            numbers := array_fill(v_found.number, ARRAY[cardinality(p_names)]);
-            v_won := cardinality(p_names);
+        IF cardinality(v_made) = v_count AND 0 < ALL (p_priorities) THEN
+            numbers := array_fill(v_found.number, ARRAY[v_count]);
+            v_won := v_count;
         ELSE
-            numbers := array_fill(NULL::bigint, ARRAY[cardinality(p_names)]);
             FOREACH v_place IN ARRAY v_made LOOP
                 IF p_priorities[v_place] > 0 THEN
                     numbers[v_place] := v_found.number;
@@ -190,8 +201,8 @@ BEGIN
             END LOOP;
         END IF;
     END IF;
-    IF cardinality(v_made) < cardinality(p_names) THEN
-        FOR i IN 1 .. cardinality(p_names) LOOP
+    IF cardinality(v_made) < v_count THEN
+        FOR i IN 1 .. v_count LOOP
             CONTINUE WHEN i = ANY (v_made);
             SELECT e.*, coalesce(c.priority, CASE WHEN e.life = p_life THEN e.priority END) AS stands
                 INTO v_e FROM elections e
@@ -206,7 +217,6 @@ BEGIN
                 v_entries := v_entries || v_found.entries;
                 IF p_priorities[i] > 0 THEN
                     numbers[i] := v_found.number;
-                    elected[i] := v_now_ms;
                     v_won := v_won + 1;
                 END IF;
                 CONTINUE;
@@ -279,7 +289,6 @@ BEGIN
                 CONTINUE;
             END IF;
             numbers[i] := v_number;
-            elected[i] := v_now_ms;
             v_won := v_won + 1;
             IF v_e.life IS NOT NULL THEN
                 v_entries := v_entries || ROW('released', p_names[i], v_e.number, p_member, p_life,

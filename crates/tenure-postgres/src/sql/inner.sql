@@ -108,13 +108,11 @@ DECLARE
     v_trim_at bigint;
     v_keep bigint;
     v_payload text;
-    v_ready boolean;
 BEGIN
     IF coalesce(v_count, 0) = 0 THEN RETURN NULL; END IF;
     UPDATE namespaces n SET seq = n.seq + v_count WHERE n.ns = p_ns
         RETURNING n.seq, n.trim_at INTO v_last, v_trim_at;
     IF NOT FOUND THEN
-        v_ready := _check_name('a namespace', p_ns);
         INSERT INTO namespaces (ns, seq) VALUES (p_ns, v_count)
             RETURNING seq, trim_at INTO v_last, v_trim_at;
     END IF;

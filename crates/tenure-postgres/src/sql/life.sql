@@ -12,8 +12,8 @@ DECLARE
     v_old members%ROWTYPE;
     v_now timestamptz;
     v_lives boolean;
-    v_ready boolean := _check_ttl(p_ttl_us) AND _check_name('a member''s id', p_member)
-        AND _enter(p_ns, p_wait_ms);
+    v_ready boolean := _check_ttl(p_ttl_us) AND _check_name('a namespace', p_ns)
+        AND _check_name('a member''s id', p_member) AND _enter(p_ns, p_wait_ms);
 BEGIN
     LOOP
         SELECT * INTO v_old FROM members m WHERE m.ns = p_ns AND m.id = p_member;
