@@ -5,6 +5,10 @@ use crate::failure::Outcome;
 use crate::steps::{Steps, cargo, has_cargo_command};
 use crate::tidy;
 
+/// What others may depend on by itself.
+const LIBRARIES: [&str; 6] =
+    ["tenure-core", "tenure-store", "tenure-sqlite", "tenure-postgres", "tenure-object", "tenure"];
+
 /// Cheap checks first, so that a slip is told early; all of them in any case.
 pub(crate) fn run() -> Outcome {
     let mut steps = Steps::of("verify");
@@ -14,6 +18,11 @@ pub(crate) fn run() -> Outcome {
     // make cargo build every dependency a second time.
     let all = ["--workspace", "--all-targets", "--all-features"];
     steps.command("clippy", cargo(&["clippy"]).args(all).args(["--", "-D", "warnings"]));
+    // Together they lend each other the features of what they depend on.
+    for library in LIBRARIES {
+        let alone = format!("{library} by itself");
+        steps.command(&alone, &mut cargo(&["check", "--lib", "--package", library]));
+    }
     let doc = ["doc", "--workspace", "--all-features", "--no-deps"];
     steps.command("documentation", cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"));
     if has_cargo_command("deny") {
