@@ -454,3 +454,30 @@ async fn what_is_forgotten_during_a_claim_is_won_beside_the_rest() {
     let holds = "SELECT holds::bigint FROM {s}.members WHERE id = 'heir'";
     assert_eq!(won(&holds.replace("{s}", &place.schema)).await, 2, "both are counted");
 }
+
+/// H18: whatever a session says, what changes terms is committed synchronously.
+/// And a release that names fewer numbers than elections ends those candidacies.
+#[tokio::test]
+async fn whoever_calls_commits_durably_and_may_leave_numbers_out() {
+    let (place, client) = (Place::new(), admin().await);
+    let _store = place.open().await;
+    let s = &place.schema;
+    let life = "'00000000-0000-0000-0000-000000000001'";
+    let me = format!("'default', 'm', {life}");
+    let calls = [
+        format!("{s}.join({me}, 60000000)"),
+        format!("{s}.claim({me}, 60000000, ARRAY['e', 'f'], ARRAY[1, 0], ARRAY[1, 1])"),
+        format!("{s}.heartbeat({me}, 60000000)"),
+        format!("{s}.release({me}, ARRAY['e', 'f'], ARRAY[1])"),
+        format!("{s}.pause('default', 'e')"),
+    ];
+    for call in calls {
+        let text = format!("BEGIN; SET LOCAL synchronous_commit = off; SELECT {call}");
+        client.batch_execute(&text).await.unwrap();
+        let row = client.query_one("SELECT current_setting('synchronous_commit')", &[]).await;
+        assert_eq!(row.unwrap().get::<_, String>(0), "on", "{call}");
+        client.batch_execute("COMMIT").await.unwrap();
+    }
+    let stand = client.query(&format!("SELECT FROM {s}.candidates"), &[]).await.unwrap();
+    assert!(stand.is_empty());
+}

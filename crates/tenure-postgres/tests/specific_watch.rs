@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::server::Pooler;
 use common::words::*;
 use common::{Place, admin, until};
-use tenure_core::{Beat, Happening, Hint, Query, Seq};
+use tenure_core::{Beat, Happening, Hint, Query, Release, Seq};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::{Followed, Following, From, Store, Watch};
 
@@ -34,6 +34,54 @@ async fn a_notification_carries_the_hint() {
     assert_eq!(hint(&mut hints).await, vacant);
     store.leave(&ns(), &term.member).await.unwrap();
     assert_eq!(hint(&mut hints).await, Hint::Gone(term.member.incarnation));
+}
+
+/// What becomes vacant at once is hinted at one by one, and whoever it is kept for
+/// is told to look for each of them by its heartbeat too.
+#[tokio::test]
+async fn each_of_several_vacancies_is_hinted_at() {
+    let place = Place::new();
+    let (store, other) = (place.open().await, place.open().await);
+    let a = joined(&store, "a", 1).await;
+    let b = joined(&other, "b", 2).await;
+    let mut given = None;
+    for name in ["e", "f"] {
+        let term = won(store.claim(&ns(), &claim(&a, name, 1)).await.unwrap());
+        held(other.claim(&ns(), &claim(&b, name, 1)).await.unwrap());
+        let given: &mut Release = given.get_or_insert(Release { items: vec![], ..release(&term) });
+        given.items.extend(release(&term).items);
+        given.heir_grace = Duration::from_secs(20);
+    }
+    let attention = async || match other.heartbeat(&ns(), &beat(&b, TTL)).await.unwrap() {
+        Beat::Alive { attention, .. } => attention,
+        ended => panic!("{ended:?}"),
+    };
+    let before = attention().await;
+    let mut hints = other.follow(&ns(), From::Hints).await.unwrap();
+    assert_eq!(hint(&mut hints).await, Hint::Anything);
+    store.release(&ns(), &given.unwrap()).await.unwrap();
+    for name in ["e", "f"] {
+        let heir = Some(b.id.clone());
+        assert_eq!(hint(&mut hints).await, Hint::Vacant { election: election(name), heir });
+    }
+    assert_eq!(attention().await, before + 2);
+}
+
+/// More than a notification may hold is not told one by one.
+#[tokio::test]
+async fn a_notification_that_would_be_too_long_says_to_look() {
+    let place = Place::new();
+    let (store, other) = (place.open().await, place.open().await);
+    let a = joined(&store, "a", 1).await;
+    for (count, told) in [(8, false), (40, true)] {
+        let mut all = claim(&a, "x", 1);
+        let name = |n| format!("{count}-{n:0>196}");
+        all.bids = (0..count).flat_map(|n| claim(&a, &name(n), 1).bids).collect();
+        let mut hints = other.follow(&ns(), From::Hints).await.unwrap();
+        assert_eq!(hint(&mut hints).await, Hint::Anything);
+        store.claim(&ns(), &all).await.unwrap();
+        assert_eq!(hint(&mut hints).await == Hint::Anything, told, "{count}");
+    }
 }
 
 /// H12, H13: a listening session that is ended is made again, and that is a hint.
