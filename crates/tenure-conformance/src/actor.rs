@@ -23,6 +23,8 @@ pub(crate) struct Actor {
     pub(crate) profile: Profile,
     /// What a join, a heartbeat or a claim states unless told otherwise.
     pub(crate) ttl: Duration,
+    /// Whether a term may be handed to it, as its next join says.
+    pub(crate) takes_over: bool,
     nonce: AtomicU64,
     held: Mutex<Vec<TermRef>>,
 }
@@ -52,13 +54,15 @@ impl How {
 
 impl Actor {
     pub(crate) fn new(store: SharedStore, ns: Namespace, me: MemberRef, ttl: Duration) -> Self {
+        let (profile, takes_over) = (Profile::default(), false);
         let (nonce, held) = (AtomicU64::new(0), Mutex::default());
-        Self { store, ns, me, profile: Profile::default(), ttl, nonce, held }
+        Self { store, ns, me, profile, ttl, takes_over, nonce, held }
     }
 
     pub(crate) async fn join(&self, supersede: bool) -> Outcome<Joined> {
         let (member, profile) = (self.me.clone(), self.profile.clone());
-        let join = Join { member, ttl: self.ttl, profile, supersede };
+        let (ttl, takes_over) = (self.ttl, self.takes_over);
+        let join = Join { member, ttl, profile, supersede, takes_over };
         Ok(self.store.join(&self.ns, &join).await?)
     }
 
@@ -71,7 +75,16 @@ impl Actor {
 
     /// One heartbeat, naming the terms held as every caller does.
     pub(crate) async fn beat_for(&self, ttl: Duration) -> Outcome<Beat> {
-        let beat = Heartbeat { member: self.me.clone(), ttl, held: self.held() };
+        self.send_beat(ttl, self.held()).await
+    }
+
+    /// One heartbeat, naming these terms.
+    pub(crate) async fn beat_naming(&self, held: Vec<TermRef>) -> Outcome<Beat> {
+        self.send_beat(self.ttl, held).await
+    }
+
+    async fn send_beat(&self, ttl: Duration, held: Vec<TermRef>) -> Outcome<Beat> {
+        let beat = Heartbeat { member: self.me.clone(), ttl, held };
         Ok(self.store.heartbeat(&self.ns, &beat).await?)
     }
 
@@ -175,10 +188,28 @@ impl Actor {
         successor: Option<(MemberId, Duration)>,
         heir_grace: Duration,
     ) -> Outcome {
-        let (election, number) = (term.election.clone(), Some(term.number));
-        let cause = ReleaseCause::Resigned;
-        let item = ReleaseItem { election, number, cause, successor };
-        self.release(vec![item], heir_grace).await
+        self.release(vec![resignation(term, successor)], heir_grace).await
+    }
+
+    /// Gives one term up, to be handed over for this long; where that is not
+    /// done, the vacancy is to be kept as long.
+    pub(crate) async fn hand_over(&self, term: &Term, time: Duration) -> Outcome {
+        self.hand_over_all(std::slice::from_ref(term), time).await
+    }
+
+    pub(crate) async fn hand_over_all(&self, terms: &[Term], time: Duration) -> Outcome {
+        let items = terms.iter().map(|term| resignation(term, None)).collect();
+        self.send_release(items, time, time).await
+    }
+
+    /// The same, to a successor for a time of its own.
+    pub(crate) async fn hand_over_to(
+        &self,
+        term: &Term,
+        successor: (MemberId, Duration),
+        time: Duration,
+    ) -> Outcome {
+        self.send_release(vec![resignation(term, Some(successor))], time, time).await
     }
 
     /// Ends a candidacy alone.
@@ -189,7 +220,16 @@ impl Actor {
     }
 
     pub(crate) async fn release(&self, items: Vec<ReleaseItem>, grace: Duration) -> Outcome {
-        let release = Release { member: self.me.clone(), items, heir_grace: grace };
+        self.send_release(items, grace, Duration::ZERO).await
+    }
+
+    async fn send_release(
+        &self,
+        items: Vec<ReleaseItem>,
+        heir_grace: Duration,
+        hand_over: Duration,
+    ) -> Outcome {
+        let release = Release { member: self.me.clone(), items, heir_grace, hand_over };
         self.store.release(&self.ns, &release).await?;
         for item in &release.items {
             self.forget(item);
@@ -229,16 +269,25 @@ impl Actor {
     }
 
     fn believe(&self, term: &Term) {
-        let (election, number) = (term.election.clone(), term.number);
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.retain(|t| t.election != election);
-        held.push(TermRef { election, number });
+        held.retain(|t| t.election != term.election);
+        held.push(named(term));
     }
 
     fn forget(&self, item: &ReleaseItem) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|t| t.election != item.election || Some(t.number) != item.number);
     }
+}
+
+fn resignation(term: &Term, successor: Option<(MemberId, Duration)>) -> ReleaseItem {
+    let (election, number) = (term.election.clone(), Some(term.number));
+    ReleaseItem { election, number, cause: ReleaseCause::Resigned, successor }
+}
+
+/// A term, as a heartbeat names it.
+pub(crate) fn named(term: &Term) -> TermRef {
+    TermRef { election: term.election.clone(), number: term.number }
 }
 
 /// The term, where a bid had to win.

@@ -79,6 +79,28 @@ macro_rules! each_case {
                 a_late_release_does_not_end_a_newer_candidacy,
                 several_are_released_at_once_each_with_its_cause,
             }
+            handover {
+                the_preferred_heir_leads_in_the_same_step,
+                the_heir_can_find_what_it_was_handed,
+                the_journal_tells_of_a_release_and_an_election,
+                one_who_follows_hints_hears_of_no_vacancy,
+                a_heartbeat_that_names_it_takes_it_on,
+                nothing_but_the_exact_term_is_taken_on,
+                a_bid_takes_it_on_under_the_number_it_has,
+                what_was_taken_on_outlives_its_time,
+                a_late_bid_of_the_heir_begins_no_new_term,
+                nobody_else_wins_before_its_time_is_over,
+                what_nobody_takes_on_lapses,
+                nothing_revives_what_has_lapsed,
+                a_dead_heir_is_ended_before_anything_is_taken,
+                a_successor_named_leads_for_a_time_of_its_own,
+                nobody_is_handed_a_term_unasked,
+                a_paused_election_is_not_handed_over,
+                several_are_handed_over_at_once_each_to_its_heir,
+                the_heir_may_give_it_back_or_hand_it_on,
+                a_step_down_reaches_one_who_takes_it_on,
+                of_many_who_race_only_the_heir_leads,
+            }
             amend {
                 a_step_down_is_kept_with_its_term_and_heard_of,
                 a_step_down_of_another_term_is_superseded,

@@ -101,6 +101,14 @@ impl<'h> World<'h> {
         Ok(actor)
     }
 
+    /// A member that a term may be handed to.
+    pub(crate) async fn taker(&self, id: &str) -> Outcome<Actor> {
+        let mut actor = self.life(id).await?;
+        actor.takes_over = true;
+        actor.enter().await?;
+        Ok(actor)
+    }
+
     /// Lets the short lives run out. The observers look first: where they judge
     /// by what they saw, this is what they saw.
     pub(crate) async fn lapse(&self, observers: &[&Actor]) -> Outcome {

@@ -190,15 +190,46 @@ pub enum Hint {
         /// For whom it is kept.
         heir: Option<MemberId>,
     },
+    /// This election was handed over to a member, who bid for it before.
+    Handed {
+        /// The election.
+        election: ElectionName,
+        /// To whom.
+        to: MemberId,
+    },
     /// This life of a member seems to be over.
     Gone(Incarnation),
 }
 
 impl Entry {
-    /// The hint this entry amounts to for those who only want hints. `None`
+    /// The hints that entries amount to for those who only want hints. None
     /// where no candidate has a reason to look: that somebody joined, or stands
-    /// too, changes nobody's plan.
-    pub fn hint(&self) -> Option<Hint> {
+    /// too, changes nobody's plan. Nor is an election vacant that somebody was
+    /// elected to in the same step.
+    pub fn hints(entries: &[Entry]) -> impl Iterator<Item = Hint> {
+        let next = entries.iter().skip(1).map(Some).chain([None]);
+        entries.iter().zip(next).filter_map(|(entry, next)| match next.map(|next| &next.what) {
+            Some(Happening::Elected { term }) if entry.frees(&term.election) => {
+                entry.passed_on(term)
+            }
+            _ => entry.hint(),
+        })
+    }
+
+    fn frees(&self, name: &ElectionName) -> bool {
+        matches!(&self.what, Happening::Released { election, .. } if election == name)
+    }
+
+    /// The hint of a release after which somebody holds this term at once. One who
+    /// gave up an older term of its own knows.
+    fn passed_on(&self, term: &Term) -> Option<Hint> {
+        let from =
+            matches!(&self.what, Happening::Released { member, .. } if *member != term.member);
+        let (election, to) = (term.election.clone(), term.member.id.clone());
+        from.then_some(Hint::Handed { election, to })
+    }
+
+    fn hint(&self) -> Option<Hint> {
         match &self.what {
             Happening::Joined { .. } | Happening::Stood { .. } => None,
             Happening::Left { member } | Happening::Ended { member, .. } => {

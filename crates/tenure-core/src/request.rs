@@ -63,6 +63,9 @@ pub struct Join {
     /// make room. A member that was itself superseded asks without it, so that
     /// two processes with one id cannot push each other out for ever.
     pub supersede: bool,
+    /// Whether it looks as soon as it is told of a change, so that a term may be
+    /// handed to it: see [`Release::hand_over`].
+    pub takes_over: bool,
 }
 
 /// The answer to a [`Join`].
@@ -92,7 +95,8 @@ pub struct Heartbeat {
     /// How long it lives from now on.
     pub ttl: Duration,
     /// The terms it holds, for stores that cannot share one heartbeat among
-    /// them; empty for those that can.
+    /// them. For those that can: the terms that were handed over to it and that
+    /// it takes on by this, see [`Release::hand_over`].
     pub held: Vec<TermRef>,
 }
 
@@ -119,8 +123,8 @@ pub enum Beat {
         /// The journal position, by which a lost hint is made up for;
         /// [`Seq::START`] from a store whose hints cannot be lost unnoticed.
         seq: Seq,
-        /// An answer for each term held, from stores that cannot share one
-        /// heartbeat among them; empty from those that can: all are renewed.
+        /// An answer for each term named. What is not named is renewed too by a
+        /// store that can share one heartbeat among all.
         terms: Vec<TermBeat>,
     },
     /// This life is over (rule M1). Join anew.
@@ -130,7 +134,7 @@ pub enum Beat {
     },
 }
 
-/// The answer for one term of a heartbeat that is not shared.
+/// The answer for one term that a heartbeat named.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TermBeat {
     /// The term.
@@ -139,7 +143,7 @@ pub struct TermBeat {
     pub outcome: TermOutcome,
 }
 
-/// What became of one term at a heartbeat that is not shared.
+/// What became of one term that a heartbeat named.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TermOutcome {
     /// It is renewed from a moment after the request was sent.
@@ -216,6 +220,13 @@ pub struct Release {
     pub items: Vec<ReleaseItem>,
     /// How long each vacancy is kept for its preferred candidate.
     pub heir_grace: Duration,
+    /// If not zero, an election goes to its heir in the same step, where the
+    /// store can do that ([`StoreTraits::hands_over`](crate::StoreTraits)) and
+    /// the heir wants it ([`Join::takes_over`]). The heir then holds a new term,
+    /// for this long (for as long as a successor who was named is waited for),
+    /// and for good once it has named it in a heartbeat or bid for it. Nothing
+    /// is lost if the heir is dead: the term lapses as a reservation does.
+    pub hand_over: Duration,
 }
 
 /// One election of a [`Release`]. The member's candidacy in it ends too.

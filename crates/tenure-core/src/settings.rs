@@ -284,6 +284,18 @@ impl Settings {
         self.ttl
     }
 
+    /// How long a term that is handed over stands without a word from the heir:
+    /// enough for the margin, and as much again to take it on in.
+    pub fn hand_over(&self) -> Duration {
+        (self.heir_grace() + self.margin * 2).min(self.ttl)
+    }
+
+    /// How long a grant that lasts for `span` is trusted, as [`trust`](Self::trust)
+    /// does for the ttl. Nothing at all, if the margin takes all of it.
+    pub fn trust_in(&self, span: Duration) -> Duration {
+        span.saturating_sub(part(span, self.drift_ppm)).saturating_sub(self.margin)
+    }
+
     /// The first pause after a request failed; doubled up to
     /// [`retry_most`](Self::retry_most), and shortened by jitter.
     pub fn retry_least(&self) -> Duration {

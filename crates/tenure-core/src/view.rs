@@ -48,6 +48,13 @@ impl ElectionView {
         }
     }
 
+    /// What is left of a term that was handed over to exactly this life, and
+    /// that it has not taken on yet.
+    pub fn handed_to(&self, incarnation: Incarnation) -> Option<Duration> {
+        let holder = self.holder.as_ref().filter(|h| h.member.incarnation == incarnation)?;
+        holder.unconfirmed.then_some(holder.remaining)
+    }
+
     /// Whether exactly this life of this member holds the election.
     pub fn is_held_by(&self, incarnation: Incarnation) -> bool {
         self.holder.as_ref().is_some_and(|h| h.member.incarnation == incarnation)
@@ -66,8 +73,12 @@ pub struct Holder {
     /// The ttl the holder wrote (rule M3).
     pub ttl: Duration,
     /// What was left of it when the store answered. Count it on your own clock
-    /// from the moment the answer arrived (rule T5).
+    /// from the moment the answer arrived (rule T5). Of a term that was handed
+    /// over and not yet taken on, it is no more than what that has left.
     pub remaining: Duration,
+    /// Whether the term was handed over to it and it has not taken it on yet:
+    /// see [`Release::hand_over`](crate::Release::hand_over).
+    pub unconfirmed: bool,
 }
 
 /// A pause: nobody is newly elected until it is lifted.

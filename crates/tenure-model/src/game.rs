@@ -318,7 +318,7 @@ impl Game {
             return;
         }
         let news = world.store.entries_after(before).unwrap_or_default();
-        for hint in news.iter().filter_map(|entry| entry.hint()) {
+        for hint in tenure_core::Entry::hints(&news) {
             for process in world.processes.iter_mut().filter(|p| p.machine.is_some()) {
                 if !process.hints.contains(&hint) {
                     process.hints.push(hint.clone());

@@ -158,6 +158,7 @@ impl World {
             native_watch: config.hints,
             batch: 10,
             in_steps: false,
+            hands_over: true,
         };
         let mut machine = Machine::new(id, Profile::default(), Config::settings()?, traits, seed);
         machine.steady();

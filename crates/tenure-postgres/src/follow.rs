@@ -74,7 +74,7 @@ impl Follower {
             let entries = page.entries;
             return Ok((!entries.is_empty()).then_some(Followed::Entries(entries)));
         };
-        hints.extend(page.entries.iter().filter_map(Entry::hint));
+        hints.extend(Entry::hints(&page.entries));
         Ok(None)
     }
 

@@ -132,6 +132,7 @@ fn line(hint: &Hint) -> String {
     match hint {
         Hint::Anything => "a".into(),
         Hint::Election(name) => format!("e\t{name}"),
+        Hint::Handed { election, to } => format!("h\t{election}\t{to}"),
         Hint::Vacant { election, heir: None } => format!("v\t{election}"),
         Hint::Vacant { election, heir: Some(heir) } => format!("v\t{election}\t{heir}"),
         Hint::Gone(life) => format!("g\t{life}"),

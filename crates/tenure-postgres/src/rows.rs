@@ -8,7 +8,8 @@ use serde::Deserialize;
 use tenure_core::{
     BadName, Candidate, ElectionName, ElectionView, EndCause, Entry, Happening, Holder,
     Incarnation, MemberId, MemberRef, MemberView, Note, Pause, Priority, Profile, ReleaseCause,
-    Reservation, Seq, Snapshot, StepDown, Term, TermNumber, Timestamp,
+    Reservation, Seq, Snapshot, StepDown, Term, TermBeat, TermNumber, TermOutcome, TermRef,
+    Timestamp,
 };
 use tenure_store::Result;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
@@ -103,6 +104,7 @@ struct HolderRow {
     elected_ms: i64,
     ttl_us: i64,
     left_us: i64,
+    unconfirmed: bool,
     endpoints: Option<Vec<String>>,
     metadata: Option<String>,
 }
@@ -119,6 +121,12 @@ struct StepDownRow {
     reason: Option<String>,
     by: Option<String>,
     to: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct TermBeatRow {
+    renewed: bool,
+    step_down: Option<StepDownRow>,
 }
 
 #[derive(Deserialize)]
@@ -170,8 +178,26 @@ impl HolderRow {
             elected_at: at(self.elected_ms),
             ttl: span(self.ttl_us),
             remaining: span(self.left_us),
+            unconfirmed: self.unconfirmed,
         })
     }
+}
+
+/// What became of the terms that a heartbeat named.
+pub(crate) fn term_beats(named: &[TermRef], json: Option<&str>) -> Result<Vec<TermBeat>> {
+    let rows: Vec<TermBeatRow> = json.map(parse).transpose()?.unwrap_or_default();
+    if rows.len() != named.len() {
+        return Err(damaged(format_args!("{} answers for {} terms", rows.len(), named.len())));
+    }
+    let beat = |(term, row): (&TermRef, TermBeatRow)| {
+        let step_down = row.step_down.map(|row| row.step_down()).transpose()?;
+        let outcome = match row.renewed {
+            true => TermOutcome::Renewed { step_down },
+            false => TermOutcome::Lost,
+        };
+        Ok(TermBeat { term: term.clone(), outcome })
+    };
+    named.iter().zip(rows).map(beat).collect()
 }
 
 impl StepDownRow {

@@ -190,7 +190,7 @@ impl Inner {
     /// The bare statement renews a member of which everything is as it was, and
     /// answers nothing but that. If it is not, the function says what changed.
     async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
-        let known = self.known(beat.member.incarnation);
+        let known = self.known(beat.member.incarnation).filter(|_| beat.held.is_empty());
         if let Some(known) = known
             && self.requests.is_up()
             && let Some(session) = self.beats.present()
@@ -319,6 +319,7 @@ impl Store for PostgresStore {
             capabilities.watch = Watch::Polled(self.inner.options.poll);
         }
         capabilities.transactional_fence = true;
+        capabilities.hands_over = true;
         capabilities.batch = BATCH;
         capabilities
     }

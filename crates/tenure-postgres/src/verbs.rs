@@ -14,7 +14,7 @@ use crate::error::{Effect, damaged};
 use crate::link::Link;
 use crate::rows::{
     Page, PageRow, SnapshotRow, ViewRow, member, micros, parse, release_word, signed, span,
-    unsigned,
+    term_beats, unsigned,
 };
 
 /// The statements' texts, with the schema's name put in.
@@ -47,15 +47,16 @@ impl Texts {
         let amend = |call: &str| put(&format!("{AMENDED} {{schema}}.{call}"));
         Self {
             join: put("SELECT outcome, attention, seq, taken_by::text, left_us FROM \
-                       {schema}.join($1, $2, $3::uuid, $4, $5, $6, $7, $8)"),
-            heartbeat: put("SELECT outcome, attention, holds, seq FROM \
-                            {schema}.heartbeat($1, $2, $3::uuid, $4, $5)"),
+                       {schema}.join($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9)"),
+            heartbeat: put("SELECT outcome, attention, holds, seq, terms::text FROM \
+                            {schema}.heartbeat($1, $2, $3::uuid, $4, $5, $6, $7)"),
             beat: put(include_str!("sql/beat.sql")),
             may_beat: put(include_str!("sql/may_beat.sql")),
             leave: put("SELECT {schema}.leave($1, $2, $3::uuid, $4)"),
             claims: put("SELECT outcome, numbers, elected, fenced, views::text[] FROM \
                          {schema}.claims($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9)"),
-            release: put("SELECT {schema}.release($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9, $10)"),
+            release: put("SELECT {schema}.release($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9, $10, \
+                          $11)"),
             step_down: amend("ask_step_down($1, $2, $3, $4, $5, $6, $7)"),
             pause: amend("pause($1, $2, $3, $4, $5)"),
             resume: amend("resume($1, $2, $3, $4)"),
@@ -111,6 +112,7 @@ impl Way<'_> {
                     (&join.profile.metadata(), Type::BYTEA),
                     (&join.supersede, Type::BOOL),
                     (&self.lock_wait, Type::INT4),
+                    (&join.takes_over, Type::BOOL),
                 ],
             )
             .await?;
@@ -131,6 +133,9 @@ impl Way<'_> {
     /// A heartbeat by the function: any role that takes part may call it.
     pub(crate) async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
         let life = beat.member.incarnation.to_string();
+        let some = !beat.held.is_empty();
+        let names: Vec<_> = beat.held.iter().map(|term| term.election.as_str()).collect();
+        let numbers: Vec<_> = beat.held.iter().map(|term| signed(term.number.get())).collect();
         let rows = self
             .link
             .ask(
@@ -143,6 +148,8 @@ impl Way<'_> {
                     (&life, Type::TEXT),
                     (&micros(beat.ttl), Type::INT8),
                     (&self.lock_wait, Type::INT4),
+                    (&some.then_some(names), Type::TEXT_ARRAY),
+                    (&some.then_some(numbers), Type::INT8_ARRAY),
                 ],
             )
             .await?;
@@ -152,7 +159,7 @@ impl Way<'_> {
                 attention: unsigned(get(&row, "attention")?),
                 holds: held(get(&row, "holds")?),
                 seq: Seq::new(unsigned(get(&row, "seq")?)),
-                terms: Vec::new(),
+                terms: term_beats(&beat.held, get(&row, "terms")?)?,
             }),
             "ended" => Ok(Beat::Ended { superseded: false }),
             "superseded" => Ok(Beat::Ended { superseded: true }),
@@ -232,6 +239,7 @@ impl Way<'_> {
                     (&graces, Type::INT8_ARRAY),
                     (&micros(release.heir_grace), Type::INT8),
                     (&self.lock_wait, Type::INT4),
+                    (&micros(release.hand_over), Type::INT8),
                 ],
             )
             .await

@@ -181,6 +181,9 @@ fn hint(line: &str) -> Option<Hint> {
             election: ElectionName::new(name).ok()?,
             heir: heir.map(MemberId::new).transpose().ok()?,
         },
+        ("h", Some(name), Some(to)) => {
+            Hint::Handed { election: ElectionName::new(name).ok()?, to: MemberId::new(to).ok()? }
+        }
         ("g", Some(life), None) => Hint::Gone(life.replace('-', "").parse().ok()?),
         _ => return None,
     };

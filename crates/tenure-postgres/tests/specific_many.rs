@@ -98,6 +98,7 @@ async fn a_founders_candidacy(store: &dyn Store) -> Vec<Vec<(String, u16)>> {
             member: member.clone(),
             items: vec![item],
             heir_grace: std::time::Duration::ZERO,
+            hand_over: std::time::Duration::ZERO,
         };
         store.release(&ns(), &all).await.unwrap();
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use tenure_core::{
     Amended, Beat, Claimed, Claims, EndCause, Entry, Event, Happening, Joined, LostReason,
-    ReleaseCause, Reply, Request, StopReason,
+    MemberRef, ReleaseCause, Reply, Request, StopReason, TermBeat, TermOutcome,
 };
 
 use crate::fact::Fact;
@@ -31,6 +31,9 @@ const SITUATIONS: &[Situation] = &[
     "a member was evicted and waited out",
     "a step-down was asked for a term that was over",
     "a term was given back unknown",
+    "a term was handed over",
+    "a term that was handed over lapsed",
+    "a term that was handed over was taken on by a heartbeat",
     "a term was lost: drained too slowly",
     "a term was lost: resigned",
     "a term was lost: stepped down",
@@ -147,6 +150,9 @@ impl Coverage {
                 self.mark("a heartbeat was answered: ended by a namesake");
             }
             Reply::Heartbeat(Beat::Ended { .. }) => self.mark("a heartbeat was answered: ended"),
+            Reply::Heartbeat(Beat::Alive { terms, .. }) if is_renewed(terms) => {
+                self.mark("a term that was handed over was taken on by a heartbeat");
+            }
             Reply::Claim(Claims::Ended { .. }) => self.mark("a bid was answered: ended"),
             Reply::Claim(Claims::Answered(answers)) => {
                 let won = answers.iter().any(|answer| matches!(answer, Claimed::Won(_)));
@@ -167,6 +173,16 @@ impl Coverage {
         let released = |e: &Entry| matches!(e.what, Happening::Released { .. });
         if matches!(request, Request::Leave(_)) && entries.iter().any(released) {
             self.mark("a member left holding a term");
+        }
+        let elected = |e: &Entry| matches!(e.what, Happening::Elected { .. });
+        if matches!(request, Request::Release(_)) && entries.iter().any(elected) {
+            self.mark("a term was handed over");
+        }
+        let lapsed = |e: &Entry, by: &MemberRef| matches!(&e.what, Happening::Released { cause: ReleaseCause::Abandoned, member, .. } if member != by);
+        if let Request::Claim(claim) = request
+            && entries.iter().any(|e| lapsed(e, &claim.member))
+        {
+            self.mark("a term that was handed over lapsed");
         }
     }
 
@@ -202,4 +218,9 @@ impl Coverage {
             }
         }
     }
+}
+
+/// Whether a heartbeat took on a term.
+fn is_renewed(terms: &[TermBeat]) -> bool {
+    terms.iter().any(|term| matches!(term.outcome, TermOutcome::Renewed { .. }))
 }

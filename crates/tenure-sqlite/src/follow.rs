@@ -100,7 +100,7 @@ impl Follower {
             return (!entries.is_empty()).then_some(Followed::Entries(entries));
         };
         hints.ready.extend(gone.into_iter().map(Hint::Gone));
-        hints.ready.extend(entries.iter().filter_map(Entry::hint));
+        hints.ready.extend(Entry::hints(&entries));
         hints.ready.pop_front().map(Followed::Hint)
     }
 }

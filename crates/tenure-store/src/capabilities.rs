@@ -43,14 +43,17 @@ pub struct Capabilities {
     pub transactional_fence: bool,
     /// A dead process of this host is known to be dead at once (rule M4).
     pub proof_of_death: bool,
+    /// A release can hand a term over to its heir in the same step: see
+    /// [`Release::hand_over`](tenure_core::Release::hand_over).
+    pub hands_over: bool,
     /// The most bids or releases in one request.
     pub batch: usize,
 }
 
 impl Capabilities {
     /// A store called `name` that judges by its own clock, shares one heartbeat,
-    /// keeps a journal and watches natively, without a transactional fence or
-    /// proof of death. Change what is different.
+    /// keeps a journal and watches natively, without a transactional fence, proof
+    /// of death or handing over. Change what is different.
     #[must_use]
     pub fn judging(name: &'static str) -> Self {
         Self {
@@ -61,6 +64,7 @@ impl Capabilities {
             journal: true,
             transactional_fence: false,
             proof_of_death: false,
+            hands_over: false,
             batch: 1_000,
         }
     }
@@ -73,6 +77,7 @@ impl Capabilities {
             native_watch: self.watch == Watch::Native,
             batch: self.batch,
             in_steps: self.judge == Judge::Observer,
+            hands_over: self.hands_over,
         }
     }
 }

@@ -58,6 +58,27 @@ use crate::{Capabilities, Result};
 /// lead with the highest priority and, among equals, the longest wait; never
 /// the member that gave the term up. While the reservation lasts and the heir
 /// lives, nobody else wins. A grace of zero reserves nothing.
+///
+/// # Handing over
+///
+/// A store that says so ([`Capabilities::hands_over`]) elects the heir in the
+/// step of the [`release`](Self::release) itself, if the release asks for it
+/// ([`Release::hand_over`]), the heir joined with
+/// [`takes_over`](tenure_core::Join::takes_over), the election is not paused,
+/// and nothing else keeps a new term from beginning. The journal then has
+/// `Released` without an heir, followed by `Elected`; a follower of hints is told
+/// of the election, not of a vacancy.
+///
+/// Such a term is *unconfirmed*: it stands for as long as the release says, or
+/// for as long as the named successor was to be waited for; its holder's
+/// `remaining` is no more than that. It is confirmed by a
+/// [`heartbeat`](Self::heartbeat) that names it and by any bid of the holder that
+/// may lead. Once the time is over nothing revives it: it is shown as a vacancy,
+/// and the first bid that finds it so ends it, as `Abandoned`; the candidacy of one
+/// who did not take it on ends with it if the bid is another's. Until then
+/// [`Beat::Alive`](tenure_core::Beat::Alive) may count it. Whoever reads that it holds such a term may lead for what is left of
+/// it, counted from before it asked: until then nobody else wins, even if the
+/// store crashes and comes back.
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug {
     /// Makes a member.
@@ -80,12 +101,14 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Renews a live member for the ttl stated; answers `Ended` for any other
     /// and for a condemned one, and never revives it (rule M1).
     ///
-    /// Stores that share one heartbeat ignore `held` and answer with no terms:
-    /// as long as the member lives, nobody takes what it holds. The others
-    /// answer for each term named, and renew none that is not held by exactly
-    /// this incarnation under exactly this number.
+    /// Stores that share one heartbeat renew everything: as long as the member
+    /// lives, nobody takes what it holds. Those that cannot hand a term over
+    /// ignore `held` and answer with no terms. Those that can, and those that do
+    /// not share one heartbeat, answer for each term named, and renew or confirm
+    /// none that is not held by exactly this incarnation under exactly this
+    /// number.
     ///
-    /// Suite: `heartbeat`.
+    /// Suite: `heartbeat`, `handover`.
     async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat>;
 
     /// Ends the caller's own life, as [`EndCause`](tenure_core::EndCause)-less
@@ -107,7 +130,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// 2. The candidacy is recorded, or its priority changed; its beginning is
     ///    kept if it stood already.
     /// 3. A holder other than the caller that is not live, or is proven dead, is
-    ///    ended (rule M2).
+    ///    ended (rule M2). An unconfirmed term of another whose time is over is
+    ///    ended. One of the caller's own whose time is not over is confirmed if
+    ///    the priority may lead: `Won`, with the number it has.
     /// 4. If the election is not paused, the priority may lead, and it is either
     ///    vacant and not reserved for another who lives, or held by the caller
     ///    itself under an older nonce: the number rises and the caller holds it,
@@ -120,7 +145,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// an error.
     ///
     /// A `Won` counts as a heartbeat with the claim's ttl in the same step, also
-    /// when it repeats an earlier one: trust is counted from this request.
+    /// when it repeats an earlier one: trust is counted from this request. It
+    /// confirms the term.
     ///
     /// Suite: `claim`, `contention`, `faults`.
     async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims>;
@@ -131,7 +157,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// or late release changes nothing. An item that names a term not held so is
     /// such a late one; it does not end a candidacy begun since.
     ///
-    /// Suite: `release`.
+    /// Suite: `release`, `handover`.
     async fn release(&self, ns: &Namespace, release: &Release) -> Result<()>;
 
     /// An operator's request, from somebody who need not be a member.

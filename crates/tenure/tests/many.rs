@@ -161,7 +161,7 @@ async fn store_alone() -> MemoryStore {
     let ns = Namespace::default();
     let member = MemberRef::new(MemberId::new("a").unwrap(), Incarnation::from_u128(1));
     let (ttl, profile) = (secs(10), Profile::default());
-    let join = Join { member: member.clone(), ttl, profile, supersede: true };
+    let join = Join { member: member.clone(), ttl, profile, supersede: true, takes_over: false };
     store.join(&ns, &join).await.unwrap();
     for batch in 0..MANY / 1000 {
         let bid = |n: usize| {

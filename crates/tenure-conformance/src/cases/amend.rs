@@ -9,7 +9,11 @@ use crate::case::{ensure, fail, same};
 use crate::world::{World, election};
 
 /// A step-down of whatever term is the present one.
-fn step_down(name: &str, number: Option<TermNumber>, to: Option<&str>) -> Outcome<Amend> {
+pub(super) fn step_down(
+    name: &str,
+    number: Option<TermNumber>,
+    to: Option<&str>,
+) -> Outcome<Amend> {
     let to = to.map(MemberId::new).transpose()?;
     let (reason, by) = (Note::new("node drain"), Note::new("ops"));
     Ok(Amend::StepDown { election: election(name)?, number, to, reason, by })

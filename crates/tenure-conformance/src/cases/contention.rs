@@ -14,7 +14,7 @@ use crate::world::World;
 use crate::{CaseFailure, Outcome};
 
 /// Waits for all, and fails with the first that failed.
-async fn all<T: 'static>(mut racers: JoinSet<Outcome<T>>) -> Outcome<Vec<T>> {
+pub(super) async fn all<T: 'static>(mut racers: JoinSet<Outcome<T>>) -> Outcome<Vec<T>> {
     let mut finished = Vec::new();
     while let Some(racer) = racers.join_next().await {
         let outcome = racer.map_err(|e| CaseFailure::new(format!("a racer fell over: {e}")))?;

@@ -1,10 +1,11 @@
 //! Heartbeats: they keep the living alive, and never wake the dead.
 
-use tenure_core::{Beat, Query, TermOutcome, TermRef};
+use tenure_core::{Beat, Query, TermOutcome};
 use tenure_store::Judge;
 
 use super::members::still_leads;
 use crate::Outcome;
+use crate::actor::named;
 use crate::case::{ensure, fail, same};
 use crate::world::World;
 
@@ -103,7 +104,8 @@ pub(crate) async fn heartbeats_are_not_journalled(world: &World<'_>) -> Outcome 
 }
 
 /// C12, checked both ways: one heartbeat for everything held, or an answer for
-/// each term.
+/// each term; and both where one heartbeat is for everything and takes on what
+/// was handed over.
 pub(crate) async fn a_heartbeat_answers_as_the_store_claims(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let (one, _two) = (a.win("one").await?, a.win("two").await?);
@@ -111,10 +113,21 @@ pub(crate) async fn a_heartbeat_answers_as_the_store_claims(world: &World<'_>) -
     let Beat::Alive { holds, terms, .. } = &beat else {
         fail!("the member is alive: {beat:?}");
     };
-    if world.capabilities().await.shared_heartbeat {
+    if answers_for_terms(world).await {
+        let mut answered: Vec<_> = terms.iter().map(|t| t.term.clone()).collect();
+        let mut named = a.held();
+        answered.sort();
+        named.sort();
+        same!(answered, named, "the terms answered for");
+        let renewed = terms.iter().all(|t| matches!(t.outcome, TermOutcome::Renewed { .. }));
+        ensure!(renewed, "each is renewed: {terms:?}");
+    } else {
         same!(*terms, [], "answers for single terms from a store with one heartbeat for all");
+    }
+    let capabilities = world.capabilities().await;
+    if capabilities.shared_heartbeat {
         // Whoever judges can count; one who swaps a single record cannot.
-        if world.capabilities().await.judge == Judge::Store {
+        if capabilities.judge == Judge::Store {
             same!(*holds, Some(2), "the number of terms held");
         }
         let counts = holds.is_some();
@@ -123,16 +136,15 @@ pub(crate) async fn a_heartbeat_answers_as_the_store_claims(world: &World<'_>) -
         let left = if counts { Some(1) } else { None };
         let one_left = matches!(beat, Beat::Alive { holds, .. } if holds == left);
         ensure!(one_left, "one term is left: {beat:?}");
-    } else {
-        let mut answered: Vec<_> = terms.iter().map(|t| t.term.clone()).collect();
-        let mut named = a.held();
-        answered.sort();
-        named.sort();
-        same!(answered, named, "the terms answered for");
-        let renewed = terms.iter().all(|t| matches!(t.outcome, TermOutcome::Renewed { .. }));
-        ensure!(renewed, "each is renewed: {terms:?}");
     }
     Ok(())
+}
+
+/// Whether a heartbeat is answered for each term it names. Where one is for
+/// everything there is nothing to say, unless it takes on what was handed over.
+pub(super) async fn answers_for_terms(world: &World<'_>) -> bool {
+    let capabilities = world.capabilities().await;
+    !capabilities.shared_heartbeat || capabilities.hands_over
 }
 
 /// E1, B2: a heartbeat that names another's term, or an older one of its own,
@@ -144,15 +156,11 @@ pub(crate) async fn a_heartbeat_names_terms_in_vain_that_are_not_its_own(
     let theirs = a.win("theirs").await?;
     let older = b.win("mine").await?;
     b.resign(&older).await?;
-    let held =
-        [&theirs, &older].map(|t| TermRef { election: t.election.clone(), number: t.number });
-    let (member, ttl) = (b.me.clone(), b.ttl);
-    let beat = tenure_core::Heartbeat { member, ttl, held: held.to_vec() };
-    let beat = b.store.heartbeat(&b.ns, &beat).await?;
+    let beat = b.beat_naming(vec![named(&theirs), named(&older)]).await?;
     let Beat::Alive { terms, .. } = &beat else {
         fail!("the member is alive: {beat:?}");
     };
-    let expected = if world.capabilities().await.shared_heartbeat { 0 } else { 2 };
+    let expected = if answers_for_terms(world).await { 2 } else { 0 };
     same!(terms.len(), expected, "answers for single terms");
     ensure!(terms.iter().all(|t| t.outcome == TermOutcome::Lost), "neither is its own: {terms:?}");
     still_leads(world, "theirs", &theirs).await?;

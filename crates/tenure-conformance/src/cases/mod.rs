@@ -7,6 +7,7 @@ pub(crate) mod claim;
 pub(crate) mod contention;
 pub(crate) mod faults;
 pub(crate) mod follow;
+pub(crate) mod handover;
 pub(crate) mod heartbeat;
 pub(crate) mod limits;
 pub(crate) mod members;

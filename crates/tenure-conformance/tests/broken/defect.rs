@@ -28,6 +28,7 @@ defects! {
     HeartbeatRevives => [
         "heartbeat::an_expired_member_is_answered_ended",
         "claim::taking_over_ends_the_expired_holder",
+        "handover::a_dead_heir_is_ended_before_anything_is_taken",
         "contention::a_heartbeat_that_races_a_takeover_loses",
         "faults::late_messages_of_an_ended_life_change_nothing"
     ],
@@ -38,6 +39,7 @@ defects! {
     /// A release ends whatever term stands (E1).
     ReleasesAnyTerm => [
         "release::a_release_of_an_older_term_changes_nothing",
+        "handover::nobody_else_wins_before_its_time_is_over",
         "faults::a_late_release_does_not_touch_a_namesake"
     ],
     /// A release without effect.
@@ -45,7 +47,8 @@ defects! {
     /// Every bid is a new attempt (E2).
     IgnoresNonces => [
         "faults::a_repeated_claim_gets_the_same_term_back",
-        "faults::a_late_copy_of_a_won_claim_wins_nothing"
+        "faults::a_late_copy_of_a_won_claim_wins_nothing",
+        "handover::a_late_bid_of_the_heir_begins_no_new_term"
     ],
     /// A pause without effect (E6).
     IgnoresPauses => ["amend::nobody_is_newly_elected_during_a_pause"],
@@ -87,7 +90,8 @@ defects! {
         "heartbeat::the_ttl_stated_last_counts",
         "members::an_expired_member_is_not_listed",
         "read::an_expired_holder_is_not_shown",
-        "capabilities::expiry_is_judged_by_whom_it_is_claimed"
+        "capabilities::expiry_is_judged_by_whom_it_is_claimed",
+        "handover::a_dead_heir_is_ended_before_anything_is_taken"
     ],
     /// A heartbeat is answered, but not written down.
     ForgetsHeartbeats => ["heartbeat::heartbeats_in_time_keep_a_term_standing"],
@@ -150,6 +154,7 @@ defects! {
     /// Leaving without effect (C30, C31).
     NeverLeaves => [
         "members::a_member_that_leaves_is_gone_at_once",
+        "handover::the_heir_may_give_it_back_or_hand_it_on",
         "succession::a_reservation_lapses_with_its_heir",
         "succession::a_successor_that_is_gone_blocks_nobody"
     ],
@@ -183,6 +188,7 @@ defects! {
     /// The number of terms held is not counted.
     CountsNothing => [
         "read::everything_is_read_at_once",
+        "handover::the_heir_can_find_what_it_was_handed",
         "heartbeat::a_heartbeat_answers_as_the_store_claims"
     ],
     /// What somebody holds is what everybody holds (B8).
@@ -202,9 +208,85 @@ defects! {
     ],
     /// One heartbeat for all is denied, and no term is answered for.
     DeniesSharedHeartbeat => ["heartbeat::a_heartbeat_answers_as_the_store_claims"],
+    /// Handing over is denied, and done all the same.
+    DeniesHandingOver => [
+        "handover::the_preferred_heir_leads_in_the_same_step",
+        "heartbeat::a_heartbeat_answers_as_the_store_claims",
+        "heartbeat::a_heartbeat_names_terms_in_vain_that_are_not_its_own"
+    ],
+    /// Handing over is claimed, and not done.
+    NeverHandsOver => [
+        "handover::the_preferred_heir_leads_in_the_same_step",
+        "handover::the_heir_can_find_what_it_was_handed",
+        "handover::of_many_who_race_only_the_heir_leads"
+    ],
+    /// A release first, and then the win of the heir: what came between came first.
+    HandsOverInTwoSteps => ["handover::of_many_who_race_only_the_heir_leads"],
+    /// Terms are handed to whoever is preferred, wanted or not (C9).
+    HandsOverToAnybody => ["handover::nobody_is_handed_a_term_unasked"],
+    /// Every vacancy that is kept is handed over (C10).
+    HandsOverUnasked => ["handover::nobody_is_handed_a_term_unasked"],
+    /// A release elects during a pause (E6).
+    HandsOverPaused => ["handover::a_paused_election_is_not_handed_over"],
+    /// Of several terms released at once only the first is handed over.
+    HandsOverOne => ["handover::several_are_handed_over_at_once_each_to_its_heir"],
+    /// Of several terms that a heartbeat names only the first is answered for.
+    AnswersForOne => [
+        "handover::several_are_handed_over_at_once_each_to_its_heir",
+        "heartbeat::a_heartbeat_answers_as_the_store_claims"
+    ],
+    /// The first join says for ever whether a term may be handed over.
+    KeepsFirstJoin => ["handover::nobody_is_handed_a_term_unasked"],
+    /// A successor gets it for as long as anybody would (C10).
+    OneTimeForAll => ["handover::a_successor_named_leads_for_a_time_of_its_own"],
+    /// What is handed over is the heir's at once, dead or alive.
+    HandsOverForGood => [
+        "handover::the_preferred_heir_leads_in_the_same_step",
+        "handover::what_nobody_takes_on_lapses"
+    ],
+    /// It is not told that a term was handed over and not yet taken on.
+    HidesUnconfirmed => ["handover::the_preferred_heir_leads_in_the_same_step"],
+    /// The holder's whole ttl is said to be left of what was handed over (T5).
+    StretchesHanded => ["handover::the_preferred_heir_leads_in_the_same_step"],
+    /// What was handed over and not yet taken on is free for all (E3).
+    UnconfirmedIsFree => ["handover::nobody_else_wins_before_its_time_is_over"],
+    /// The release tells of an heir as well as the election does (N2).
+    JournalsTheHeirTwice => ["handover::the_journal_tells_of_a_release_and_an_election"],
+    /// Everybody is called to an election that was handed over (N1).
+    HintsAtVacancies => ["handover::one_who_follows_hints_hears_of_no_vacancy"],
+    /// A heartbeat is answered for what it takes on, and takes nothing on.
+    BeatTakesNothingOn => [
+        "handover::a_heartbeat_that_names_it_takes_it_on",
+        "handover::what_was_taken_on_outlives_its_time"
+    ],
+    /// A bid is answered for what it takes on, and takes nothing on.
+    BidTakesNothingOn => [
+        "handover::a_bid_takes_it_on_under_the_number_it_has",
+        "handover::what_was_taken_on_outlives_its_time"
+    ],
+    /// The heir's bid is a new term, although it has one (E2).
+    BidsAreAllNews => [
+        "handover::a_bid_takes_it_on_under_the_number_it_has",
+        "handover::a_late_bid_of_the_heir_begins_no_new_term"
+    ],
+    /// A heartbeat takes on everything, named or not.
+    AnyBeatTakesOn => [
+        "handover::nothing_but_the_exact_term_is_taken_on",
+        "handover::what_nobody_takes_on_lapses"
+    ],
+    /// A heartbeat takes on whatever term there is (E1).
+    TakesOnAnyTerm => ["handover::nothing_but_the_exact_term_is_taken_on"],
+    /// What has lapsed comes back with a heartbeat (M1).
+    RevivesLapsed => ["handover::nothing_revives_what_has_lapsed"],
+    /// Whoever lost a term by saying nothing stands as before.
+    KeepsLapsedCandidacies => ["handover::what_nobody_takes_on_lapses"],
+    /// Only a term that was taken on can be given up (E1).
+    NeverGivesBack => ["handover::the_heir_may_give_it_back_or_hand_it_on"],
+    /// A heartbeat is answered without the step-down that was asked (E5).
+    ForgetsStepDowns => ["handover::a_step_down_reaches_one_who_takes_it_on"],
     /// The observer is said to judge, and the store does.
     DeniesJudging => ["capabilities::expiry_is_judged_by_whom_it_is_claimed"],
-    /// One heartbeat for all is claimed, and answers for each term given.
+    /// Each term that a heartbeat names is answered for as renewed (E1).
     AnswersForTerms => ["heartbeat::a_heartbeat_names_terms_in_vain_that_are_not_its_own"],
     /// There is no limit to a request.
     UnlimitedBatch => ["limits::one_more_than_a_full_batch_is_refused"],

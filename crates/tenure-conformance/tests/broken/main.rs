@@ -3,6 +3,7 @@
 
 mod defect;
 mod follow;
+mod handover;
 mod requests;
 mod store;
 

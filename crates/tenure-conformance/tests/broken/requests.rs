@@ -42,6 +42,7 @@ impl Defect {
                     Profile::new(join.profile.endpoints(), text).expect("within the limit");
             }
             Defect::NeverSupersedes => join.supersede = false,
+            Defect::HandsOverToAnybody => join.takes_over = true,
             _ => {}
         }
         join
@@ -80,11 +81,22 @@ impl Defect {
     pub(crate) fn release(self, release: &Release) -> Release {
         let mut release = release.clone();
         release.heir_grace = self.grace(release.heir_grace);
+        match self {
+            Defect::NeverHandsOver => release.hand_over = Duration::ZERO,
+            Defect::HandsOverInTwoSteps => {
+                (release.heir_grace, release.hand_over) = (Duration::ZERO, Duration::ZERO);
+            }
+            Defect::HandsOverUnasked => release.hand_over = release.heir_grace,
+            _ => {}
+        }
         let mut withdrawals = Vec::new();
         for item in &mut release.items {
             item.election = self.name(&item.election);
             match self {
                 Defect::KeepsNoVacancy => item.successor = None,
+                Defect::OneTimeForAll => {
+                    item.successor.iter_mut().for_each(|(_, time)| *time = release.hand_over);
+                }
                 Defect::OneCause => item.cause = ReleaseCause::Resigned,
                 Defect::LateReleaseWithdraws => {
                     let mut withdrawal = item.clone();

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use tenure_core::{
     Amend, Amended, Beat, Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Heartbeat, Join,
     Joined, MemberRef, Namespace, Nonce, Note, Priority, Profile, Query, Release, ReleaseCause,
-    ReleaseItem, Seq, Snapshot, StepDown, TermBeat, TermNumber, TermOutcome,
+    ReleaseItem, Seq, Snapshot, StepDown, TermNumber,
 };
 use tenure_store::{Capabilities, Following, From, Judge, MemoryStore, Result, Store};
 
@@ -19,8 +19,8 @@ use crate::follow::BrokenFollowing;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Broken {
-    inner: MemoryStore,
-    defect: Defect,
+    pub(crate) inner: MemoryStore,
+    pub(crate) defect: Defect,
     count: Arc<AtomicU64>,
     ttls: Arc<Mutex<HashMap<MemberRef, Duration>>>,
     step_downs: Arc<Mutex<HashMap<ElectionName, StepDown>>>,
@@ -32,15 +32,15 @@ impl Broken {
         Self { inner, defect, count, ttls, step_downs }
     }
 
-    fn is(&self, defect: Defect) -> bool {
+    pub(crate) fn is(&self, defect: Defect) -> bool {
         self.defect == defect
     }
 
-    fn counted(&self) -> u64 {
+    pub(crate) fn counted(&self) -> u64 {
         self.count.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    async fn view(&self, ns: &Namespace, name: &ElectionName) -> Result<ElectionView> {
+    pub(crate) async fn view(&self, ns: &Namespace, name: &ElectionName) -> Result<ElectionView> {
         let mut seen = self.inner.read(ns, &Query::elections([name.clone()])).await?;
         Ok(seen.elections.remove(0))
     }
@@ -68,7 +68,8 @@ impl Broken {
         let (number, cause) = (Some(view.number), ReleaseCause::Abandoned);
         let item = ReleaseItem { election: name.clone(), number, cause, successor: None };
         let (member, heir_grace) = (holder.member, Duration::ZERO);
-        self.inner.release(ns, &Release { member, items: vec![item], heir_grace }).await
+        let (items, hand_over) = (vec![item], Duration::ZERO);
+        self.inner.release(ns, &Release { member, items, heir_grace, hand_over }).await
     }
 
     /// What a broken store does before it looks at a claim.
@@ -79,6 +80,9 @@ impl Broken {
             match self.defect {
                 Defect::IgnoresNonces => bid.nonce = Nonce::new(1_000 + self.counted()),
                 Defect::Preempts if other.is_some() => self.dethrone(ns, &bid.election).await?,
+                Defect::UnconfirmedIsFree if other.as_ref().is_some_and(|h| h.unconfirmed) => {
+                    self.dethrone(ns, &bid.election).await?;
+                }
                 Defect::ChallengersTtl
                     if other.is_some_and(|h| h.ttl - h.remaining >= claim.ttl) =>
                 {
@@ -88,7 +92,8 @@ impl Broken {
                     let (election, cause) = (bid.election.clone(), ReleaseCause::Resigned);
                     let item = ReleaseItem { election, number: None, cause, successor: None };
                     let (member, heir_grace) = (claim.member.clone(), Duration::ZERO);
-                    let withdrawal = Release { member, items: vec![item], heir_grace };
+                    let (items, hand_over) = (vec![item], Duration::ZERO);
+                    let withdrawal = Release { member, items, heir_grace, hand_over };
                     self.inner.release(ns, &withdrawal).await?;
                 }
                 _ => {}
@@ -171,7 +176,9 @@ impl Store for Broken {
             self.inner.amend(ns, &Amend::Evict { member, now: true, by }).await?;
         }
         self.ttls.lock().expect("no panic").insert(join.member.clone(), join.ttl);
-        self.inner.join(ns, join).await
+        let again = self.bearer(ns, &join.member).await?.as_ref() == Some(&join.member);
+        let takes_over = join.takes_over || again && self.is(Defect::KeepsFirstJoin);
+        self.inner.join(ns, &Join { takes_over, ..join.clone() }).await
     }
 
     async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
@@ -187,16 +194,14 @@ impl Store for Broken {
         {
             return Ok(alive);
         }
-        let mut answer = self.inner.heartbeat(ns, beat).await?;
+        let mut answer = self.inner.heartbeat(ns, &self.taking(ns, beat).await?).await?;
+        if let Beat::Alive { terms, .. } = &mut answer {
+            self.answer_for_terms(ns, beat, terms).await?;
+        }
         match (self.defect, &mut answer) {
             (Defect::HeartbeatRevives, Beat::Ended { .. }) => answer = alive,
             (Defect::CountsNothing, Beat::Alive { holds, .. }) => *holds = Some(0),
             (Defect::NeverRaisesAttention, Beat::Alive { attention, .. }) => *attention = 0,
-            (Defect::AnswersForTerms, Beat::Alive { terms, .. }) => {
-                let renewed = TermOutcome::Renewed { step_down: None };
-                let held = beat.held.iter().cloned();
-                *terms = held.map(|term| TermBeat { term, outcome: renewed.clone() }).collect();
-            }
             _ => {}
         }
         Ok(answer)
@@ -217,16 +222,21 @@ impl Store for Broken {
     async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
         let (ns, mut claim) = (&self.defect.namespace(ns), self.defect.claim(claim));
         self.before_claim(ns, &mut claim).await?;
+        if let Some(claimed) = self.handed_already(ns, &claim).await? {
+            return Ok(Claims::Answered(vec![claimed]));
+        }
+        let standing = self.standing(ns, &claim).await?;
         let mut claims = match self.defect {
             Defect::UnlimitedBatch => self.claim_in_parts(ns, &claim).await?,
             _ => self.inner.claim(ns, &claim).await?,
         };
         if self.is(Defect::AdmitsStrangers) && matches!(claims, Claims::Ended { .. }) {
-            let (member, ttl) = (claim.member.clone(), claim.ttl);
-            let join = Join { member, ttl, profile: Profile::default(), supersede: true };
+            let (member, ttl, profile) = (claim.member.clone(), claim.ttl, Profile::default());
+            let join = Join { member, ttl, profile, supersede: true, takes_over: false };
             self.inner.join(ns, &join).await?;
             claims = self.inner.claim(ns, &claim).await?;
         }
+        self.stand_as_before(ns, standing).await?;
         match claims {
             Claims::Answered(answers) => {
                 Ok(Claims::Answered(self.after_claim(ns, &claim, answers).await?))
@@ -249,9 +259,17 @@ impl Store for Broken {
                     item.number = Some(self.view(ns, &item.election).await?.number);
                 }
             }
+            Defect::NeverGivesBack => self.keep_unconfirmed(ns, &mut release).await?,
             _ => {}
         }
+        let heirs = self.heirs(ns, &release).await?;
+        if self.is(Defect::HandsOverOne) && release.items.len() > 1 {
+            let items = release.items.split_off(1);
+            let rest = Release { items, hand_over: Duration::ZERO, ..release.clone() };
+            self.inner.release(ns, &rest).await?;
+        }
         self.inner.release(ns, &release).await?;
+        self.hand_over_oddly(ns, &release, heirs).await?;
         if self.is(Defect::KeepsCandidacies) {
             self.stand_again(ns, &release).await?;
         }
@@ -302,6 +320,12 @@ impl Store for Broken {
         for view in &mut seen.elections {
             match self.defect {
                 Defect::MiscountsAhead => view.ahead += 1,
+                Defect::HidesUnconfirmed => {
+                    view.holder.iter_mut().for_each(|h| h.unconfirmed = false);
+                }
+                Defect::StretchesHanded => {
+                    view.holder.iter_mut().for_each(|h| h.remaining = h.ttl);
+                }
                 Defect::SortsCandidatesByName => {
                     view.candidates.sort_by(|a, b| a.member.cmp(&b.member));
                 }
@@ -321,7 +345,7 @@ impl Store for Broken {
             *position = Seq::START;
         }
         let inner = self.inner.follow(ns, from).await?;
-        Ok(Box::new(BrokenFollowing { inner, defect, heard: false }))
+        Ok(Box::new(BrokenFollowing { inner, defect, heard: false, later: None }))
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -329,6 +353,7 @@ impl Store for Broken {
         match self.defect {
             Defect::DeniesJournal => capabilities.journal = false,
             Defect::DeniesSharedHeartbeat => capabilities.shared_heartbeat = false,
+            Defect::DeniesHandingOver => capabilities.hands_over = false,
             Defect::DeniesJudging => capabilities.judge = Judge::Observer,
             Defect::ClaimsVary => {
                 capabilities.batch -= usize::try_from(self.counted()).expect("few") % 500;

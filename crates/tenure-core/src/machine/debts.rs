@@ -130,8 +130,9 @@ impl Machine {
         }
         self.activity += 1;
         let sent = items.iter().map(|i| (i.election.clone(), i.number)).collect();
-        let heir_grace = self.heir_grace();
-        let flight = self.send(now, Request::Release(Release { member, items, heir_grace }), sent);
+        let (heir_grace, hand_over) = (self.heir_grace(), self.hand_over());
+        let release = Release { member, items, heir_grace, hand_over };
+        let flight = self.send(now, Request::Release(release), sent);
         self.debts.slot.begin(flight);
     }
 

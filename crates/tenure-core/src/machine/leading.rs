@@ -41,6 +41,7 @@ impl Machine {
     /// Gives up whatever is no longer trusted at `now`, without any I/O (T3).
     pub(super) fn expire(&mut self, now: Mono) {
         if self.trust_end().is_some_and(|end| now >= end) {
+            self.taking = None;
             let held: alloc::vec::Vec<_> =
                 self.standings.reigns().map(|(e, _)| e.clone()).collect();
             for election in held {
@@ -134,6 +135,7 @@ impl Machine {
         }
         self.standings.remove(election);
         self.emit(Event::Lost { election: election.clone(), number, reason });
+        self.forget_taking(now, election);
     }
 
     /// H3: the store says the term is not ours: lost, now.

@@ -68,8 +68,18 @@ impl Machine {
             }
             Hint::Election(election) => self.look_at(election),
             Hint::Gone(incarnation) => self.on_gone(incarnation),
+            Hint::Handed { election, to } => self.on_handed(election, &to),
             Hint::Vacant { election, heir } => self.on_vacant(now, election, heir.as_ref()),
         }
+    }
+
+    /// One who does not stand for it any more, and whose last bid came late, gives
+    /// it back as soon as it has seen it.
+    fn on_handed(&mut self, election: ElectionName, to: &crate::MemberId) {
+        if self.standings.get(&election).is_none() && *to == self.id {
+            return self.looks.at_own_terms();
+        }
+        self.look_at(election);
     }
 
     fn on_gone(&mut self, incarnation: Incarnation) {
@@ -82,7 +92,7 @@ impl Machine {
         self.looks.gone.insert(incarnation);
     }
 
-    fn look_at(&mut self, election: ElectionName) {
+    pub(super) fn look_at(&mut self, election: ElectionName) {
         if self.standings.get(&election).is_some() {
             self.looks.wanted.insert(election);
         }
@@ -238,12 +248,12 @@ impl Machine {
             self.audit(now, look.activity, snapshot);
         } else {
             for view in snapshot.elections {
-                self.on_view(now, look.activity, view);
+                self.on_view(now, flight.started, look.activity, view);
             }
         }
     }
 
-    fn on_view(&mut self, now: Mono, activity: u64, view: ElectionView) {
+    fn on_view(&mut self, now: Mono, started: Mono, activity: u64, view: ElectionView) {
         let election = view.election.clone();
         let candidacy = self.standings.get(&election);
         // A bid that was answered since the look was sent knows better.
@@ -252,11 +262,20 @@ impl Machine {
         match &candidacy.stage {
             Stage::Bidding => {}
             Stage::Waiting { bid_at } if *bid_at == Mono::MAX => {}
-            Stage::Waiting { .. } => self.plan(now, &election, view, false),
+            Stage::Waiting { .. } => match self.handed_to_us(candidacy, &view) {
+                Some(remaining) => self.handed_over(now, started, activity, view, remaining),
+                None => self.plan(now, &election, view, false),
+            },
             Stage::Leading(reign) | Stage::Stopping { reign, .. } => {
                 self.check_reign(now, reign.number, &view);
             }
         }
+    }
+
+    /// What is left of a term that was handed to us, if we may lead it.
+    fn handed_to_us(&self, candidacy: &Candidacy, view: &ElectionView) -> Option<Duration> {
+        let me = self.membership.life()?.member.incarnation;
+        view.handed_to(me).filter(|_| candidacy.priority.may_lead())
     }
 
     /// H3: superseded means lost, now.
@@ -284,6 +303,12 @@ impl Machine {
         }
         let theirs: BTreeSet<_> =
             snapshot.elections.iter().map(|v| (v.election.clone(), v.number)).collect();
+        let handed: BTreeSet<_> = snapshot
+            .elections
+            .into_iter()
+            .filter(|v| v.holder.as_ref().is_some_and(|h| h.unconfirmed))
+            .map(|v| v.election)
+            .collect();
         let gone = |(e, r): (&ElectionName, super::standing::Reign)| {
             (!theirs.contains(&(e.clone(), r.number))).then(|| e.clone())
         };
@@ -297,8 +322,12 @@ impl Machine {
             if known.is_some_and(|r| r.number == number) || self.debts.owes_term(&election) {
                 continue;
             }
-            match candidacy.map(|c| c.open_nonce.is_some()) {
-                // A bid whose answer was lost: repeating it finds out.
+            let waits = |c: &Candidacy| {
+                c.open_nonce.is_some() || (handed.contains(&election) && c.priority.may_lead())
+            };
+            match candidacy.map(waits) {
+                // A bid whose answer was lost, or a term that was handed over:
+                // a bid finds out, or takes it on.
                 Some(true) => self.hasten(now, &election, now),
                 _ if self.mutated(Rule::KeepOrphans) => {}
                 _ => self.owe_unknown(&election, number),

@@ -51,6 +51,8 @@ pub(super) struct BeatSent {
     activity: u64,
     /// Whether it wrote the short ttl of a holder.
     short: bool,
+    /// Whether it named a term that was handed over.
+    named: bool,
 }
 
 impl Membership {
@@ -94,6 +96,9 @@ impl Machine {
         if !self.traits.shared_heartbeat || self.standings.held() == 0 {
             return None;
         }
+        if let Some(taking) = &self.taking {
+            return Some(taking.until);
+        }
         Some(self.trusted_from(self.membership.life()?.granted?))
     }
 
@@ -110,17 +115,28 @@ impl Machine {
     /// that the request wrote the short ttl of a holder: the next beat must
     /// come soon, even if nothing is held any more.
     pub(super) fn grant(&mut self, now: Mono, started: Mono, short: bool) {
-        let started = if self.mutated(Rule::TrustFromReply) { now } else { started };
         let before = self.trust_end();
+        self.renew(now, started, short, before);
+    }
+
+    /// The same, with the trust there was `before`.
+    fn renew(&mut self, now: Mono, started: Mono, short: bool, before: Option<Mono>) {
+        let started = if self.mutated(Rule::TrustFromReply) { now } else { started };
         self.beat_after(started, short);
         let Some(life) = self.membership.life_mut() else { return };
-        if life.granted.is_some_and(|granted| granted >= started) {
-            return;
+        if life.granted.is_none_or(|granted| granted < started) {
+            life.granted = Some(started);
+            self.membership.join.succeeded();
         }
-        life.granted = Some(started);
-        self.membership.join.succeeded();
-        if let (true, Some(before)) = (self.traits.shared_heartbeat, before) {
-            let until = self.trusted_from(started);
+        self.tell_trust(now, before);
+    }
+
+    /// Tells the application where trust reaches now, if that is further than
+    /// `before`.
+    pub(super) fn tell_trust(&mut self, now: Mono, before: Option<Mono>) {
+        if let (Some(before), Some(until)) = (before, self.trust_end())
+            && until > before
+        {
             let margin_left = before.since(now);
             self.emit(Event::Trusted { election: None, until, margin_left });
         }
@@ -197,6 +213,7 @@ impl Machine {
             ttl: self.settings.idle_ttl(),
             profile: self.profile.clone(),
             supersede: !self.membership.was_superseded,
+            takes_over: !self.hand_over().is_zero(),
         };
         let flight = self.send(now, Request::Join(join), member);
         self.membership.join.begin(flight);
@@ -241,7 +258,8 @@ impl Machine {
         }
         let short = self.holds_anything();
         let ttl = if short { self.settings.ttl() } else { self.settings.idle_ttl() };
-        let mut held = alloc::vec::Vec::new();
+        let mut held = self.taken_on();
+        let named = !held.is_empty();
         if !self.traits.shared_heartbeat {
             let term = |(e, r): (&crate::ElectionName, super::standing::Reign)| TermRef {
                 election: e.clone(),
@@ -249,7 +267,7 @@ impl Machine {
             };
             held.extend(self.standings.reigns().map(term));
         }
-        let sent = BeatSent { activity: self.activity, short };
+        let sent = BeatSent { activity: self.activity, short, named };
         let request = Request::Heartbeat(Heartbeat { member, ttl, held });
         let flight = self.send(now, request, sent);
         self.membership.beat.begin(flight);
@@ -264,12 +282,14 @@ impl Machine {
         match result {
             Ok(Reply::Heartbeat(Beat::Alive { attention, holds, seq, terms })) => {
                 self.membership.beat.succeeded();
+                let before = self.trust_end();
                 if self.lacks_a_term(holds, flight.what.activity) {
                     // One of ours is gone, and a look will say which: until
                     // then nothing is trusted any longer than it was.
                     self.beat_after(flight.started, flight.what.short);
                 } else {
-                    self.grant(now, flight.started, flight.what.short);
+                    self.hear_of_taking(flight.what.named, now, &terms);
+                    self.renew(now, flight.started, flight.what.short, before);
                 }
                 if !flight.what.short && self.holds_anything() {
                     // Something was won meanwhile, and this beat may have put

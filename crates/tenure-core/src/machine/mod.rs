@@ -19,11 +19,12 @@
 //!
 //! A path through the code: `Stand` → [`bids`] sends a claim → `Won` →
 //! [`leading`] emits `Elected` → [`membership`] beats, each answer extends trust
-//! → the end of trust, a step-down ([`looks`]) or `Resign` → `Lost` →
+//! ([`handover`] is the other way to begin) → the end of trust, a step-down ([`looks`]) or `Resign` → `Lost` →
 //! [`debts`] releases the term.
 
 mod bids;
 mod debts;
+mod handover;
 mod io;
 mod leading;
 mod looks;
@@ -45,6 +46,7 @@ pub use mutation::Mutation;
 
 use self::bids::Bidding;
 use self::debts::Debts;
+use self::handover::Taking;
 use self::looks::Looks;
 use self::membership::Membership;
 use self::mutation::Mutation as Rule;
@@ -61,6 +63,7 @@ use crate::{ElectionName, Failed, MemberId, Mono, Nonce, Profile, Reply, Request
 ///
 /// let traits = StoreTraits {
 ///     shared_heartbeat: true, native_watch: true, batch: 1000, in_steps: false,
+///     hands_over: true,
 /// };
 /// let id = MemberId::new("web-1").unwrap();
 /// let mut machine = Machine::new(id, Profile::default(), Settings::default(), traits, 42);
@@ -96,6 +99,8 @@ pub struct Machine {
     activity: u64,
     /// Who stepped down from what does not bid before this (rule E5).
     cooldowns: BTreeMap<ElectionName, Mono>,
+    /// Led, but the store has not answered for it yet.
+    taking: Option<Taking>,
     /// Set once the machine shuts down: when it gives up waiting.
     shutdown: Option<Mono>,
     #[cfg(feature = "mutations")]
@@ -131,6 +136,7 @@ impl Machine {
             seq: Seq::START,
             activity: 0,
             cooldowns: BTreeMap::new(),
+            taking: None,
             shutdown: None,
             #[cfg(feature = "mutations")]
             mutation: None,

@@ -40,6 +40,12 @@ pub enum Mutation {
     TrustHints,
     /// H3: who is told that its life is over goes on leading while trust lasts.
     EndedGoesOn,
+    /// T1: a term that was handed over is trusted as if it had been won.
+    TakeOverForTtl,
+    /// A term that was handed over is taken on without a word to the store.
+    TakenForGranted,
+    /// A heartbeat that did not name the term stretches the trust in it.
+    AnyBeatTakesOn,
 }
 
 impl Machine {

@@ -11,10 +11,11 @@ RETURNS TABLE (outcome text, number bigint, member text, life uuid, left_us bigi
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN QUERY SELECT 'done', e.number, m.id, m.life, _us(m.expires_at - clock_timestamp())
+    RETURN QUERY SELECT 'done', e.number, m.id, m.life,
+        _us(least(m.expires_at, e.heir_until) - clock_timestamp())
     FROM (SELECT p_ns AS ns, p_election AS name) t
     LEFT JOIN (elections e JOIN members m ON m.ns = e.ns AND m.id = e.holder AND m.life = e.life
-               AND m.expires_at > clock_timestamp()) ON e.ns = t.ns AND e.name = t.name;
+               AND least(m.expires_at, e.heir_until) > clock_timestamp()) ON e.ns = t.ns AND e.name = t.name;
 END $$;
 
 -- E5: the request is kept beside the term it is meant for, and ends with it.

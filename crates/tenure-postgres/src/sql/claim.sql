@@ -104,11 +104,14 @@ CREATE FUNCTION {schema}._is_quiet(
 DECLARE
     v_holder text;
     v_life uuid;
+    v_until timestamptz;
 BEGIN
     FOR i IN 1 .. coalesce(cardinality(p_elections), 0) LOOP
-        SELECT e.holder, e.life INTO v_holder, v_life
+        SELECT e.holder, e.life, e.heir_until INTO v_holder, v_life, v_until
             FROM elections e WHERE e.ns = p_ns AND e.name = p_elections[i];
-        IF (v_life <> p_life) IS NOT TRUE THEN RETURN false; END IF;
+        IF (v_life <> p_life) IS NOT TRUE OR v_until <= clock_timestamp() THEN
+            RETURN false;
+        END IF;
         PERFORM 1 FROM members m
             JOIN candidates c ON c.ns = p_ns AND c.election = p_elections[i]
                 AND c.member = p_member AND (c.life = p_life) IS TRUE
@@ -182,6 +185,7 @@ DECLARE
     v_won integer := 0;
     v_gave_up integer := 0;
     v_again boolean := false;
+    v_lapsed boolean;
 BEGIN
     numbers := array_fill(NULL::bigint, ARRAY[v_count]);
     elected := array_fill(v_now_ms, ARRAY[v_count]);
@@ -225,10 +229,15 @@ BEGIN
             -- What the nonce tells of a bid by the last winner (rule E2): it is
             -- not news, and answered from what stands.
             IF v_e.won_by = p_life AND p_nonces[i] <= v_e.won_nonce THEN
-                IF v_e.life = p_life AND v_e.holder = p_member AND p_nonces[i] = v_e.won_nonce THEN
+                IF v_e.life = p_life AND v_e.holder = p_member AND p_nonces[i] = v_e.won_nonce
+                   AND (v_e.heir_until > p_now) IS NOT FALSE THEN
                     numbers[i] := v_e.number;
                     elected[i] := _ms(v_e.elected_at);
                     v_again := true;
+                    IF v_e.heir_until IS NOT NULL THEN
+                        UPDATE elections e SET heir_until = NULL
+                            WHERE e.ns = p_ns AND e.name = p_names[i];
+                    END IF;
                 END IF;
                 CONTINUE;
             END IF;
@@ -250,15 +259,33 @@ BEGIN
             END IF;
 
             -- Nothing is taken from an expired member before it is ended (M2),
-            -- by the ttl it wrote itself (M3).
+            -- by the ttl it wrote itself (M3). What was handed over and not taken on
+            -- in time is free although its holder lives.
             IF v_e.life <> p_life THEN
                 PERFORM 1 FROM members m WHERE m.ns = p_ns AND m.id = v_e.holder
                     AND m.life = v_e.life AND m.expires_at <= clock_timestamp();
-                CONTINUE WHEN NOT FOUND;
+                v_lapsed := NOT FOUND;
+                CONTINUE WHEN v_lapsed AND (v_e.heir_until <= p_now) IS NOT TRUE;
                 v_told := _tell(p_ns, p_now, v_entries);
                 v_entries := NULL;
-                PERFORM _expire(p_ns, ARRAY[v_e.holder], p_grace_us);
+                IF v_lapsed THEN
+                    v_told := _vacate(p_ns, p_now, v_e.holder, v_e.life, ARRAY[v_e.name],
+                        ARRAY[v_e.number], ARRAY['abandoned'], NULL, NULL, p_grace_us, 0);
+                ELSE
+                    PERFORM _expire(p_ns, ARRAY[v_e.holder], p_grace_us);
+                END IF;
                 SELECT * INTO v_e FROM elections e WHERE e.ns = p_ns AND e.name = p_names[i];
+            END IF;
+
+            -- The caller takes on what was handed over to it.
+            IF v_e.life = p_life AND v_e.holder = p_member AND v_e.heir_until > p_now
+               AND p_priorities[i] > 0 THEN
+                UPDATE elections e SET won_nonce = p_nonces[i], heir_until = NULL
+                    WHERE e.ns = p_ns AND e.name = p_names[i];
+                numbers[i] := v_e.number;
+                elected[i] := _ms(v_e.elected_at);
+                v_again := true;
+                CONTINUE;
             END IF;
 
             -- Whether it may be won: it is vacant, and kept for nobody else who
@@ -322,11 +349,15 @@ LANGUAGE sql AS $$
 $$;
 
 -- Ends candidacies, and terms that are held by exactly this life under exactly
--- this number (rule E1). A NULL number ends the candidacy alone.
+-- this number (rule E1). A NULL number ends the candidacy alone. With
+-- p_hand_over_us, whoever is next and joined with p_takes_over is elected at once:
+-- it has the term for so long, and for good once it names it in a heartbeat or
+-- claims it.
 CREATE FUNCTION {schema}.release(
     p_ns text, p_member text, p_life uuid, p_elections text[], p_numbers bigint[],
     p_causes text[] DEFAULT NULL, p_successors text[] DEFAULT NULL,
-    p_successor_us bigint[] DEFAULT NULL, p_grace_us bigint DEFAULT 0, p_wait_ms integer DEFAULT 0
+    p_successor_us bigint[] DEFAULT NULL, p_grace_us bigint DEFAULT 0,
+    p_wait_ms integer DEFAULT 0, p_hand_over_us bigint DEFAULT 0
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 DECLARE
@@ -335,7 +366,7 @@ DECLARE
     v_ready boolean := _check_causes(p_causes) AND _enter(p_ns, p_wait_ms);
 BEGIN
     v_told := _vacate(p_ns, clock_timestamp(), p_member, p_life, p_elections, p_numbers, p_causes,
-        p_successors, p_successor_us, p_grace_us);
+        p_successors, p_successor_us, p_grace_us, p_hand_over_us);
     IF array_position(p_numbers, NULL) IS NOT NULL
        OR coalesce(cardinality(p_numbers), 0) < cardinality(p_elections) THEN
         SELECT array_agg(t.name) INTO v_left FROM _items(p_elections, NULL, p_numbers) t

@@ -86,10 +86,16 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- The hint an entry amounts to, for listeners: a letter and its words, with
--- tabs between, which no name can hold.
-CREATE FUNCTION {schema}._hint(p_entry {schema}.entry) RETURNS text
+-- tabs between, which no name can hold. An election that somebody was elected to
+-- at once, as the next entry tells, is not vacant: it was handed over, or won anew
+-- by whoever held it.
+CREATE FUNCTION {schema}._hint(p_entry {schema}.entry, p_next {schema}.entry) RETURNS text
 LANGUAGE sql STABLE AS $$
     SELECT CASE
+        WHEN p_entry.kind = 'released' AND p_next.kind = 'elected'
+             AND p_next.election = p_entry.election
+            THEN CASE WHEN p_next.member <> p_entry.member
+                 THEN E'h\t' || p_entry.election || E'\t' || p_next.member END
         WHEN p_entry.kind IN ('left', 'ended') THEN E'g\t' || p_entry.life
         WHEN p_entry.kind = 'released'
             THEN E'v\t' || p_entry.election || coalesce(E'\t' || p_entry.heir, '')
@@ -122,9 +128,9 @@ BEGIN
     -- A payload is only a hint. One that might be too long (8,000 bytes, when each
     -- name has 200) says "look".
     v_payload := concat_ws(E'\n', p_ns, v_last::text,
-        CASE WHEN v_count > 16 THEN 'a' ELSE _hint(p_entries[1]) END);
+        CASE WHEN v_count > 16 THEN 'a' ELSE _hint(p_entries[1], p_entries[2]) END);
     FOR i IN 2 .. CASE WHEN v_count <= 16 THEN v_count ELSE 0 END LOOP
-        v_payload := concat_ws(E'\n', v_payload, _hint(p_entries[i]));
+        v_payload := concat_ws(E'\n', v_payload, _hint(p_entries[i], p_entries[i + 1]));
     END LOOP;
     v_payload := pg_notify({channel}, v_payload);
 
@@ -141,24 +147,35 @@ END $$;
 
 -- Makes elections vacant that a life holds under exactly these numbers, ends its
 -- candidacies there, and keeps each vacancy for its heir: the successor named if
--- it is there to take over, or else whoever is preferred; never the holder. Says
--- where the journal stands.
+-- it is there to take over, or else whoever is preferred; never the holder. Where
+-- p_hand_over_us says how long a term stands for an heir that has not taken it on,
+-- the heir is elected at once, unless it is not one to look at once, the election
+-- is paused, or a fence holds the row. Says where the journal stands.
 CREATE FUNCTION {schema}._vacate(
     p_ns text, p_now timestamptz, p_member text, p_life uuid, p_names text[], p_numbers bigint[],
-    p_causes text[], p_successors text[], p_successor_us bigint[], p_grace_us bigint
+    p_causes text[], p_successors text[], p_successor_us bigint[], p_grace_us bigint,
+    p_hand_over_us bigint
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     v_number bigint;
     v_heir text;
+    v_heir_life uuid;
     v_us bigint;
+    v_hand_us bigint;
+    v_era integer;
+    v_taken boolean[];
     v_heirs text[];
+    v_given integer := 0;
     v_entries entry[];
 BEGIN
     FOR i IN 1 .. coalesce(cardinality(p_names), 0) LOOP
         CONTINUE WHEN p_numbers[i] IS NULL;
-        SELECT c.member, CASE WHEN c.member = p_successors[i] THEN p_successor_us[i]
-                              ELSE p_grace_us END
-            INTO v_heir, v_us
+        SELECT c.member, c.life,
+               CASE WHEN c.member = p_successors[i] THEN p_successor_us[i] ELSE p_grace_us END,
+               CASE WHEN NOT m.takes_over OR p_hand_over_us <= 0 THEN 0
+                    WHEN c.member = p_successors[i] THEN p_successor_us[i]
+                    ELSE p_hand_over_us END
+            INTO v_heir, v_heir_life, v_us, v_hand_us
             FROM candidates c
             JOIN members m ON m.ns = c.ns AND m.id = c.member AND m.life = c.life
             WHERE c.ns = p_ns AND c.election = p_names[i] AND c.priority > 0
@@ -166,6 +183,34 @@ BEGIN
             ORDER BY coalesce(c.member = p_successors[i], false) DESC,
                      c.priority DESC, c.since, c.member
             LIMIT 1;
+        IF v_hand_us > 0 THEN
+            v_era := coalesce(v_era, _present_era());
+            UPDATE elections e
+                SET number = e.number + 1 + ((v_era - e.era)::bigint << 20), era = v_era,
+                    won_by = v_heir_life,
+                    won_nonce = CASE WHEN e.won_by = v_heir_life THEN e.won_nonce ELSE 0 END,
+                    holder = v_heir, life = v_heir_life, elected_at = p_now, priority = NULL,
+                    heir = NULL, heir_until = _after(p_now, v_hand_us),
+                    asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL
+                WHERE e.ctid = (SELECT f.ctid FROM elections f
+                    WHERE f.ns = p_ns AND f.name = p_names[i] AND (f.life = p_life) IS TRUE
+                      AND f.holder = p_member AND f.number = p_numbers[i] AND NOT f.paused
+                    FOR UPDATE SKIP LOCKED)
+                RETURNING e.number INTO v_number;
+            IF FOUND THEN
+                DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = p_names[i]
+                    AND c.member = p_member AND (c.life = p_life) IS TRUE;
+                v_given := v_given + 1;
+                v_heirs := v_heirs || v_heir;
+                v_taken := v_taken || true;
+                v_entries := v_entries || ARRAY[
+                    ROW('released', p_names[i], p_numbers[i], p_member, p_life, NULL,
+                        coalesce(p_causes[i], 'resigned'), NULL, NULL, NULL, NULL, NULL)::entry,
+                    ROW('elected', p_names[i], v_number, v_heir, v_heir_life, NULL,
+                        NULL, NULL, NULL, NULL, NULL, NULL)::entry];
+                CONTINUE;
+            END IF;
+        END IF;
         IF (v_us > 0) IS NOT TRUE THEN
             v_heir := NULL;
         END IF;
@@ -180,8 +225,10 @@ BEGIN
         CONTINUE WHEN NOT FOUND;
         DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = p_names[i]
             AND c.member = p_member AND (c.life = p_life) IS TRUE;
+        v_given := v_given + 1;
         IF v_heir IS NOT NULL THEN
             v_heirs := v_heirs || v_heir;
+            v_taken := v_taken || false;
         END IF;
         v_entries := v_entries || ROW('released', p_names[i], v_number, p_member, p_life, NULL,
             coalesce(p_causes[i], 'resigned'), NULL, NULL, v_heir, NULL, NULL)::entry;
@@ -189,14 +236,17 @@ BEGIN
     IF v_entries IS NULL THEN RETURN NULL; END IF;
 
     IF cardinality(v_heirs) > 1 THEN
-        UPDATE members m SET attention = m.attention + t.count
-            FROM (SELECT h.id, count(*) FROM unnest(v_heirs) AS h(id) GROUP BY 1) t
+        UPDATE members m SET attention = m.attention + t.kept, holds = m.holds + t.taken
+            FROM (SELECT h.id, count(*) FILTER (WHERE NOT h.taken) AS kept,
+                         count(*) FILTER (WHERE h.taken) AS taken
+                  FROM unnest(v_heirs, v_taken) AS h(id, taken) GROUP BY 1) t
             WHERE m.ns = p_ns AND m.id = t.id;
         v_heirs := NULL;
     END IF;
     UPDATE members m
-        SET attention = m.attention + CASE WHEN m.id = p_member THEN 0 ELSE 1 END,
-            holds = m.holds - CASE WHEN m.id = p_member THEN cardinality(v_entries) ELSE 0 END
+        SET attention = m.attention + CASE WHEN m.id = p_member OR v_taken[1] THEN 0 ELSE 1 END,
+            holds = m.holds + CASE WHEN m.id = p_member THEN -v_given
+                                   WHEN v_taken[1] THEN 1 ELSE 0 END
         WHERE m.ns = p_ns AND m.id = ANY (ARRAY[p_member, v_heirs[1]])
           AND (m.id <> p_member OR m.life = p_life);
     RETURN _tell(p_ns, p_now, v_entries);
@@ -250,7 +300,7 @@ BEGIN
             WHERE e.ns = p_ns AND e.life = p_lives[i];
         IF v_held IS NOT NULL THEN
             PERFORM _vacate(p_ns, p_now, p_ids[i], p_lives[i], v_held, v_numbers,
-                array_fill(p_causes[i], ARRAY[cardinality(v_held)]), NULL, NULL, p_grace_us);
+                array_fill(p_causes[i], ARRAY[cardinality(v_held)]), NULL, NULL, p_grace_us, 0);
         END IF;
         SELECT array_agg(c.election) INTO v_stood FROM candidates c
             WHERE c.ns = p_ns AND c.member = p_ids[i] AND c.life = p_lives[i];
@@ -303,6 +353,18 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN RETURN '?';
 END $$;
 
+-- The era, as every claim looks at it.
+CREATE FUNCTION {schema}._present_era() RETURNS integer
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_era integer;
+BEGIN
+    SELECT s.era INTO v_era FROM settings s
+        WHERE s.started_at = pg_postmaster_start_time()
+          AND s.timeline IS NOT DISTINCT FROM _timeline();
+    RETURN coalesce(v_era, _era());
+END $$;
+
 -- The present era. A cluster or timeline that changed begins a new one: the
 -- database was promoted, restored or copied, and may have forgotten terms. It
 -- is no less than the timelines gone by since the first, so that a copy which
@@ -328,5 +390,8 @@ BEGIN
                  IS NOT DISTINCT FROM coalesce(s.timeline, v_timeline) THEN s.era
             ELSE greatest(s.era + 1, v_timeline - s.first_timeline) END
         RETURNING s.era INTO v_era;
+    -- That a term was taken on which was handed over may be among what is forgotten.
+    UPDATE elections e SET heir_until = NULL
+        WHERE e.life IS NOT NULL AND e.heir_until IS NOT NULL AND e.era < v_era;
     RETURN v_era;
 END $$;

@@ -4,7 +4,8 @@
 CREATE FUNCTION {schema}.join(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint,
     p_endpoints text[] DEFAULT '{}', p_metadata bytea DEFAULT '',
-    p_supersede boolean DEFAULT true, p_wait_ms integer DEFAULT 0
+    p_supersede boolean DEFAULT true, p_wait_ms integer DEFAULT 0,
+    p_takes_over boolean DEFAULT false
 ) RETURNS TABLE (outcome text, attention bigint, seq bigint, taken_by uuid, left_us bigint)
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
@@ -20,7 +21,8 @@ BEGIN
         v_now := clock_timestamp();
         v_lives := v_old.expires_at > v_now;
         IF v_old.life = p_life AND v_lives AND NOT v_old.condemned THEN
-            UPDATE members m SET ttl = p_ttl_us, expires_at = _after(v_now, p_ttl_us)
+            UPDATE members m SET ttl = p_ttl_us, expires_at = _after(v_now, p_ttl_us),
+                    takes_over = p_takes_over
                 WHERE m.ns = p_ns AND m.id = p_member;
             UPDATE profiles p SET endpoints = p_endpoints, metadata = p_metadata
                 WHERE p.ns = p_ns AND p.id = p_member
@@ -60,8 +62,8 @@ BEGIN
         WHERE d.ids IS NOT NULL;
 
     v_now := clock_timestamp();
-    INSERT INTO members (ns, id, life, expires_at, ttl, joined_at)
-        VALUES (p_ns, p_member, p_life, _after(v_now, p_ttl_us), p_ttl_us, v_now);
+    INSERT INTO members (ns, id, life, expires_at, ttl, joined_at, takes_over)
+        VALUES (p_ns, p_member, p_life, _after(v_now, p_ttl_us), p_ttl_us, v_now, p_takes_over);
     INSERT INTO profiles (ns, id, endpoints, metadata)
         VALUES (p_ns, p_member, p_endpoints, p_metadata);
     PERFORM _tell(p_ns, v_now, ARRAY[ROW('joined', NULL, NULL, p_member, p_life, NULL, NULL,
@@ -75,26 +77,64 @@ END $$;
 -- One update of one row, whatever the member holds. It renews only a member
 -- that is live and not condemned at this moment (rule M1). A client that may
 -- write the table can as well run the UPDATE itself.
+--
+-- The terms named are taken on, if they were handed over to this life and their
+-- time has not passed; "terms" says of each whether it is held, and what is asked
+-- of it.
 CREATE FUNCTION {schema}.heartbeat(
-    p_ns text, p_member text, p_life uuid, p_ttl_us bigint, p_wait_ms integer DEFAULT 0
-) RETURNS TABLE (outcome text, attention bigint, holds integer, seq bigint)
+    p_ns text, p_member text, p_life uuid, p_ttl_us bigint, p_wait_ms integer DEFAULT 0,
+    p_elections text[] DEFAULT NULL, p_numbers bigint[] DEFAULT NULL
+) RETURNS TABLE (outcome text, attention bigint, holds integer, seq bigint, terms jsonb)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     v_ready boolean := _check_ttl(p_ttl_us) AND _prepare(p_wait_ms);
+    v_terms jsonb;
 BEGIN
+    IF p_elections IS NOT NULL THEN
+        v_ready := _enter(p_ns, p_wait_ms);
+        v_terms := _take_on(p_ns, p_member, p_life, p_elections, p_numbers);
+    END IF;
     RETURN QUERY
         UPDATE members m
         SET ttl = p_ttl_us, expires_at = clock_timestamp() + p_ttl_us * interval '1 microsecond'
         WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life
           AND NOT m.condemned AND m.expires_at > clock_timestamp()
         RETURNING 'alive', m.attention, m.holds,
-                  coalesce((SELECT n.seq FROM namespaces n WHERE n.ns = m.ns), 0);
+                  coalesce((SELECT n.seq FROM namespaces n WHERE n.ns = m.ns), 0), v_terms;
     IF NOT FOUND THEN
         RETURN QUERY SELECT CASE WHEN EXISTS (
                 SELECT FROM members m WHERE m.ns = p_ns AND m.id = p_member AND m.life <> p_life)
-            THEN 'superseded' ELSE 'ended' END, NULL::bigint, NULL::integer, NULL::bigint;
+            THEN 'superseded' ELSE 'ended' END, NULL::bigint, NULL::integer, NULL::bigint,
+            NULL::jsonb;
     END IF;
+END $$;
+
+-- Takes on what was handed over to a member that lives. The caller has entered.
+CREATE FUNCTION {schema}._take_on(
+    p_ns text, p_member text, p_life uuid, p_names text[], p_numbers bigint[]
+) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    v_terms jsonb := '[]';
+    v_e elections%ROWTYPE;
+    v_at timestamptz := clock_timestamp();
+BEGIN
+    PERFORM 1 FROM members m WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life
+        AND NOT m.condemned AND m.expires_at > v_at;
+    IF NOT FOUND THEN RETURN NULL; END IF;
+    FOR i IN 1 .. coalesce(cardinality(p_names), 0) LOOP
+        SELECT * INTO v_e FROM elections e
+            WHERE e.ns = p_ns AND e.name = p_names[i] AND e.number = p_numbers[i]
+              AND (e.life = p_life) IS TRUE AND e.holder = p_member
+              AND (e.heir_until > v_at) IS NOT FALSE;
+        IF v_e.heir_until IS NOT NULL THEN
+            UPDATE elections e SET heir_until = NULL WHERE e.ns = p_ns AND e.name = p_names[i];
+        END IF;
+        v_terms := v_terms || jsonb_build_object('renewed', v_e.name IS NOT NULL,
+            'step_down', CASE WHEN v_e.asked THEN jsonb_build_object('number', v_e.number,
+                'reason', v_e.asked_reason, 'by', v_e.asked_by, 'to', v_e.asked_to) END);
+    END LOOP;
+    RETURN v_terms;
 END $$;
 
 -- Ends the caller's own life. One whose ttl has run out may still leave, as

@@ -2,7 +2,8 @@
 -- of the statement that called them, so all of an answer is of one moment.
 
 -- Elections as they stand, in the order asked for; one that nobody ever stood
--- for is vacant with number 0. A holder that is not live is not shown.
+-- for is vacant with number 0. A holder that is not live is not shown, nor one
+-- that did not take on in time what was handed over to it.
 CREATE FUNCTION {schema}._views(
     p_ns text, p_names text[], p_asker text, p_asker_life uuid, p_candidates boolean,
     p_at timestamptz
@@ -15,7 +16,8 @@ BEGIN
         'number', coalesce(e.number, 0),
         'holder', CASE WHEN m.id IS NOT NULL THEN jsonb_build_object(
             'id', m.id, 'life', m.life, 'elected_ms', _ms(e.elected_at), 'ttl_us', m.ttl,
-            'left_us', _us(m.expires_at - p_at),
+            'left_us', _us(least(m.expires_at, e.heir_until) - p_at),
+            'unconfirmed', e.heir_until IS NOT NULL,
             'endpoints', p.endpoints, 'metadata', encode(p.metadata, 'hex')) END,
         'paused', CASE WHEN e.paused THEN
             jsonb_build_object('reason', e.pause_reason, 'by', e.pause_by) END,
@@ -47,7 +49,7 @@ BEGIN
     LEFT JOIN LATERAL (
         SELECT * FROM elections e WHERE e.ns = p_ns AND e.name = t.name OFFSET 0) e ON true
     LEFT JOIN members m ON m.ns = p_ns AND m.id = e.holder AND m.life = e.life
-         AND m.expires_at > p_at
+         AND least(m.expires_at, e.heir_until) > p_at
     LEFT JOIN profiles p ON p.ns = p_ns AND p.id = m.id
     LEFT JOIN members h ON h.ns = p_ns AND h.id = e.heir AND h.expires_at > p_at
          AND e.heir_until > p_at
@@ -86,7 +88,8 @@ BEGIN
     ELSIF p_which = 'held' THEN
         SELECT coalesce(array_agg(e.name ORDER BY e.name), '{}') INTO v_names FROM elections e
             JOIN members m ON m.ns = e.ns AND m.id = e.holder AND m.life = e.life
-            WHERE e.ns = p_ns AND e.life = p_life AND m.expires_at > v_at;
+            WHERE e.ns = p_ns AND e.life = p_life
+              AND least(m.expires_at, e.heir_until) > v_at;
     END IF;
     SELECT coalesce(jsonb_agg(v.view ORDER BY v.ord), '[]') INTO v_elections
         FROM _views(p_ns, v_names, p_asker, p_asker_life, p_candidates, v_at) v;

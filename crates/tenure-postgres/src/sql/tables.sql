@@ -71,6 +71,8 @@ CREATE TABLE {schema}.members (
     attention  bigint      NOT NULL DEFAULT 0,
     holds      integer     NOT NULL DEFAULT 0,
     condemned  boolean     NOT NULL DEFAULT false,
+    -- Whether it looks at once when it is told, so that a term may be handed to it.
+    takes_over boolean     NOT NULL DEFAULT false,
     joined_at  timestamptz NOT NULL,
     PRIMARY KEY (ns, id)
 ) WITH (fillfactor = 50);
@@ -110,7 +112,8 @@ CREATE TABLE {schema}.elections (
     asked_reason text,
     asked_by     text,
     asked_to     text COLLATE "C",
-    -- For whom a vacancy is kept, and until when.
+    -- For whom a vacancy is kept, and until when. A term that was handed over and
+    -- not yet taken on has the time alone: nothing revives it once that has passed.
     heir         text COLLATE "C",
     heir_until   timestamptz,
     PRIMARY KEY (ns, name),

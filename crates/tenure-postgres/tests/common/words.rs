@@ -24,7 +24,13 @@ pub fn member(id: &str, life: u128) -> MemberRef {
 }
 
 pub fn join(member: &MemberRef, ttl: Duration) -> Join {
-    Join { member: member.clone(), ttl, profile: Profile::default(), supersede: true }
+    Join {
+        member: member.clone(),
+        ttl,
+        profile: Profile::default(),
+        supersede: true,
+        takes_over: false,
+    }
 }
 
 pub fn beat(member: &MemberRef, ttl: Duration) -> Heartbeat {
@@ -41,7 +47,12 @@ pub fn release(term: &Term) -> Release {
     let (election, number) = (term.election.clone(), Some(term.number));
     let items =
         vec![ReleaseItem { election, number, cause: ReleaseCause::Resigned, successor: None }];
-    Release { member: term.member.clone(), items, heir_grace: Duration::ZERO }
+    Release {
+        member: term.member.clone(),
+        items,
+        heir_grace: Duration::ZERO,
+        hand_over: Duration::ZERO,
+    }
 }
 
 /// The answer to a claim of one election.

@@ -1,8 +1,9 @@
 //! C9, C10: a vacancy is kept for the right heir (the successor named, or else
 //! the live candidate of the highest priority and the longest wait), and while
-//! it is, nobody else is elected.
+//! it is, nobody else is elected. An heir that takes over is elected in the step
+//! of the release itself, and has its time to take the term on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tenure_core::{
@@ -20,6 +21,11 @@ pub(super) struct Heirs {
     members: Members,
     candidates: BTreeMap<ElectionName, BTreeMap<MemberId, Candidate>>,
     kept: BTreeMap<ElectionName, (MemberId, Mono)>,
+    /// Lives that a term may be handed to.
+    takers: BTreeSet<Incarnation>,
+    paused: BTreeSet<ElectionName>,
+    /// What was handed over: to whom, and until when it stands at least.
+    handed: BTreeMap<ElectionName, (MemberRef, Mono)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +36,20 @@ struct Candidate {
 }
 
 impl Heirs {
-    fn entry(&mut self, store: Mono, by: Option<&Request>, entry: &Entry) -> Result<(), String> {
+    fn entry(
+        &mut self,
+        store: Mono,
+        by: Option<&Request>,
+        entry: &Entry,
+        next: Option<&Entry>,
+    ) -> Result<(), String> {
         match &entry.what {
+            Happening::Paused { election, .. } => {
+                self.paused.insert(election.clone());
+            }
+            Happening::Resumed { election, .. } => {
+                self.paused.remove(election);
+            }
             Happening::Stood { election, member, priority } => {
                 let candidates = self.candidates.entry(election.clone()).or_default();
                 let stood = candidates.get(&member.id).filter(|c| c.life == member.incarnation);
@@ -46,7 +64,30 @@ impl Heirs {
                 }
             }
             Happening::Released { election, member, cause, heir, .. } => {
-                let (named, grace) = granted(by, election, *cause);
+                let lapsed = by.is_some_and(|by| lapses(by, member, *cause));
+                if lapsed {
+                    if self.handed.get(election).is_none_or(|(_, until)| store < *until) {
+                        return Err(format!(
+                            "{election} was taken from {member}, to whom it was handed, before its time"
+                        ));
+                    }
+                    self.withdraw(election, member);
+                }
+                self.handed.remove(election);
+                let (named, grace) = granted(by, election, *cause, lapsed);
+                if let Some((heir, until)) =
+                    self.hands_over(store, by, election, &member.id, named.clone())
+                {
+                    self.kept.remove(election);
+                    let elected = next.map(|next| &next.what);
+                    return match elected {
+                        Some(Happening::Elected { term }) if term.member == heir => {
+                            self.handed.insert(election.clone(), (heir, until));
+                            Ok(())
+                        }
+                        _ => Err(format!("{election} was not handed over to {heir}: {elected:?}")),
+                    };
+                }
                 let expected = self.expected(store, election, &member.id, named, grace);
                 if expected.as_ref().map(|(id, _)| id) != heir.as_ref() {
                     return Err(format!("{election} is kept for {heir:?}, not for {expected:?}"));
@@ -69,6 +110,24 @@ impl Heirs {
             _ => {}
         }
         Ok(())
+    }
+
+    /// To whom the election must go at once, and until when it must stand.
+    fn hands_over(
+        &self,
+        store: Mono,
+        by: Option<&Request>,
+        election: &ElectionName,
+        holder: &MemberId,
+        named: Option<(MemberId, Duration)>,
+    ) -> Option<(MemberRef, Mono)> {
+        let Some(Request::Release(release)) = by else { return None };
+        if release.hand_over.is_zero() || self.paused.contains(election) {
+            return None;
+        }
+        let (heir, time) = self.expected(store, election, holder, named, release.hand_over)?;
+        let life = self.candidates.get(election)?.get(&heir)?.life;
+        self.takers.contains(&life).then(|| (MemberRef::new(heir, life), store + time))
     }
 
     fn withdraw(&mut self, election: &ElectionName, member: &MemberRef) {
@@ -107,17 +166,24 @@ fn granted(
     by: Option<&Request>,
     election: &ElectionName,
     cause: ReleaseCause,
+    lapsed: bool,
 ) -> (Option<(MemberId, Duration)>, Duration) {
     match by {
         Some(Request::Release(release)) => {
             let item = release.items.iter().find(|i| i.election == *election && i.number.is_some());
             (item.and_then(|i| i.successor.clone()), release.heir_grace)
         }
-        Some(Request::Claim(claim)) if matches!(cause, ReleaseCause::Ended(_)) => {
+        Some(Request::Claim(claim)) if lapsed || matches!(cause, ReleaseCause::Ended(_)) => {
             (None, claim.heir_grace)
         }
         _ => (None, Duration::ZERO),
     }
+}
+
+/// Whether a term ends by this request because its holder never took it on.
+fn lapses(by: &Request, holder: &MemberRef, cause: ReleaseCause) -> bool {
+    let other = matches!(by, Request::Claim(claim) if claim.member != *holder);
+    other && cause == ReleaseCause::Abandoned
 }
 
 impl Invariant for Heirs {
@@ -143,8 +209,13 @@ impl Invariant for Heirs {
         }
         // Who was renewed by a win lived when the vacancy was uncovered, so the
         // lives are those of before this request, without who ended in it.
-        for entry in written {
-            self.entry(store, by, entry)?;
+        for (place, entry) in written.iter().enumerate() {
+            self.entry(store, by, entry, written.get(place + 1))?;
+        }
+        if let Some(Request::Join(join)) = by.filter(|_| !written.is_empty())
+            && join.takes_over
+        {
+            self.takers.insert(join.member.incarnation);
         }
         // What lives wrongly is for another invariant to say.
         let _ = self.members.see(now, fact);

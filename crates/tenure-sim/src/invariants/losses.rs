@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::{
     Beat, Claims, ElectionName, Event, Happening, Input, LostReason, Mono, Query, Reply, Request,
-    Settings, Snapshot, TermNumber, Which,
+    Settings, Snapshot, TermNumber, TermOutcome, Which,
 };
 
 use super::{Invariant, Setup, entries};
@@ -20,8 +20,9 @@ pub(super) struct Losses {
     /// Which processes were told that their life is over, since they joined.
     ended: BTreeSet<Who>,
     leads: BTreeMap<Who, BTreeMap<ElectionName, TermNumber>>,
-    /// Terms that a look of their leader did not show: also those of a life whose
-    /// ttl has run out, though nobody has ended it yet.
+    /// Terms that a look of their leader did not show, or that a heartbeat was not
+    /// answered for: also those of a life whose ttl has run out, and those not
+    /// taken on in time, though nobody has ended them yet.
     unshown: BTreeSet<(Who, ElectionName, TermNumber)>,
     /// The newest heartbeat of each process, and until when it is awaited.
     beat: BTreeMap<Who, (u64, Mono)>,
@@ -115,6 +116,14 @@ impl Invariant for Losses {
                 reply: Ok(Reply::Read(snapshot)),
                 ..
             } => self.looked(*who, query, snapshot),
+            Fact::Applied {
+                who, reply: Ok(Reply::Heartbeat(Beat::Alive { terms, .. })), ..
+            } => {
+                for beat in terms.iter().filter(|beat| beat.outcome == TermOutcome::Lost) {
+                    let (election, number) = (beat.term.election.clone(), beat.term.number);
+                    self.unshown.insert((*who, election, number));
+                }
+            }
             Fact::Fed { who, local, input: Input::Reply { id, result } } => {
                 self.must_lose = None;
                 if let Ok(reply) = &**result {

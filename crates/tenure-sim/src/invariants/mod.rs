@@ -117,7 +117,7 @@ impl Checks {
             (Box::new(observers::NeverBack::new(&setup)), older),
             (Box::new(members::Members::default()), After::NotJudged),
             (Box::new(journal::Journal::default()), After::NotJudged),
-            (Box::new(giving_up::GivingUp), After::Holds),
+            (Box::new(giving_up::GivingUp::default()), After::Holds),
             (Box::new(one_term_a_bid::OneTermABid::default()), After::NotJudged),
             (Box::new(lost_wins::LostWins::default()), After::NotJudged),
             (Box::new(strays::Strays::new(&setup)), After::Holds),

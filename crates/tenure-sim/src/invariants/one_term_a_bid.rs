@@ -25,7 +25,14 @@ impl Invariant for OneTermABid {
     }
 
     fn see(&mut self, _now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
-        let Fact::Applied { request: Request::Claim(claim), entries, .. } = fact else {
+        let Fact::Applied { request, entries, .. } = fact else { return Ok(()) };
+        let Request::Claim(claim) = request else {
+            // A term that is handed over is somebody else's reign, by no bid.
+            for entry in *entries {
+                if let Happening::Elected { term } = &entry.what {
+                    self.won.remove(&term.election);
+                }
+            }
             return Ok(());
         };
         for entry in *entries {

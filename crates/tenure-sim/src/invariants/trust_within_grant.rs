@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use tenure_core::{Beat, Claimed, Claims, Event, Incarnation, Input, Mono, Reply, Request};
+use tenure_core::{
+    Beat, Claimed, Claims, Event, Incarnation, Input, Mono, Reply, Request, TermNumber,
+    TermOutcome, TermRef,
+};
 
 use super::{Invariant, Setup};
 use crate::clock::{Clock, Nanos};
@@ -19,6 +22,13 @@ pub(super) struct TrustWithinGrant {
     /// Until when the store keeps a life, in true time; the longest it ever did.
     kept: BTreeMap<Incarnation, Nanos>,
     lives: BTreeMap<Who, Incarnation>,
+    /// What was handed to a life that has not taken it on: how long that stands, in
+    /// true time, by the newest look.
+    handed: BTreeMap<(Incarnation, TermRef), Nanos>,
+    /// Which of them is led.
+    leads: BTreeMap<Who, TermRef>,
+    /// A copy may have forgotten that it was taken on.
+    promoted: bool,
     /// `None` while a clock may be beyond the bound.
     store_clock: Option<Clock>,
 }
@@ -37,6 +47,9 @@ impl TrustWithinGrant {
             granted: BTreeMap::new(),
             kept: BTreeMap::new(),
             lives: BTreeMap::new(),
+            handed: BTreeMap::new(),
+            leads: BTreeMap::new(),
+            promoted: false,
             store_clock: judged.then_some(setup.store_clock),
         }
     }
@@ -51,15 +64,61 @@ impl TrustWithinGrant {
 
     fn applied(&mut self, store: Mono, request: &Request, reply: &Reply) {
         match (request, reply) {
-            (Request::Heartbeat(beat), Reply::Heartbeat(Beat::Alive { .. })) => {
-                self.keep(store, beat.member.incarnation, beat.ttl);
+            (Request::Heartbeat(beat), Reply::Heartbeat(Beat::Alive { terms, .. })) => {
+                let life = beat.member.incarnation;
+                self.keep(store, life, beat.ttl);
+                let renewed =
+                    |t: &&tenure_core::TermBeat| matches!(t.outcome, TermOutcome::Renewed { .. });
+                for term in terms.iter().filter(renewed) {
+                    self.handed.remove(&(life, term.term.clone()));
+                }
+            }
+            (Request::Read(_), Reply::Read(seen)) => {
+                for view in &seen.elections {
+                    let Some(holder) = view.holder.as_ref().filter(|h| h.unconfirmed) else {
+                        continue;
+                    };
+                    let Some(clock) = self.store_clock else { continue };
+                    let term = TermRef { election: view.election.clone(), number: view.number };
+                    let until = clock.reaches(store + holder.remaining);
+                    self.handed.insert((holder.member.incarnation, term), until);
+                }
             }
             (Request::Claim(claim), Reply::Claim(Claims::Answered(answers)))
                 if answers.iter().any(|answer| matches!(answer, Claimed::Won(_))) =>
             {
                 self.keep(store, claim.member.incarnation, claim.ttl);
+                for answer in answers {
+                    if let Claimed::Won(term) = answer {
+                        self.taken_on(claim.member.incarnation, &term.election, term.number);
+                    }
+                }
             }
             _ => {}
+        }
+    }
+
+    fn taken_on(
+        &mut self,
+        life: Incarnation,
+        election: &tenure_core::ElectionName,
+        number: TermNumber,
+    ) {
+        let term = TermRef { election: election.clone(), number };
+        self.handed.remove(&(life, term));
+    }
+
+    /// Whoever leads what it was handed, and has not taken it on, trusts no
+    /// longer than that stands.
+    fn told_handed(&self, who: Who, true_until: Option<Nanos>) -> Result<(), String> {
+        let led = self.leads.get(&who).cloned();
+        let handed = self.lives.get(&who).zip(led).and_then(|(l, t)| self.handed.get(&(*l, t)));
+        match (true_until, handed) {
+            (Some(until), Some(stands)) if until > *stands && !self.promoted => {
+                let longer = until - stands;
+                Err(format!("{who} trusts {longer} ns longer than what it was handed stands"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -88,6 +147,9 @@ fn good(reply: &Reply) -> bool {
         Reply::Claim(Claims::Answered(answers)) => {
             answers.iter().any(|answer| matches!(answer, Claimed::Won(_)))
         }
+        Reply::Read(seen) => {
+            seen.elections.iter().any(|v| v.holder.as_ref().is_some_and(|h| h.unconfirmed))
+        }
         _ => false,
     }
 }
@@ -100,7 +162,10 @@ impl Invariant for TrustWithinGrant {
     fn see(&mut self, _now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
         match fact {
             Fact::Sent { who, local, id, request } => {
-                if matches!(request, Request::Heartbeat(_) | Request::Claim(_)) {
+                let asks = |r: &Request| {
+                    matches!(r, Request::Heartbeat(_) | Request::Claim(_) | Request::Read(_))
+                };
+                if asks(request) {
                     self.sent.insert((*who, *id), *local);
                 }
             }
@@ -119,12 +184,29 @@ impl Invariant for TrustWithinGrant {
                 self.lives.insert(*who, member.incarnation);
                 self.granted.remove(who);
             }
+            Fact::Promoted { .. } => self.promoted = true,
+            Fact::Told { who, event: Event::Lost { election, .. }, .. } => {
+                if self.leads.get(who).is_some_and(|led| led.election == *election) {
+                    self.leads.remove(who);
+                }
+            }
             Fact::Told {
                 who,
-                event: Event::Elected { trusted_until: until, .. } | Event::Trusted { until, .. },
+                event: Event::Elected { term, trusted_until },
                 until: true_until,
                 ..
-            } => return self.told(*who, *until, *true_until),
+            } => {
+                let led = TermRef { election: term.election.clone(), number: term.number };
+                if self.handed.contains_key(&(term.member.incarnation, led.clone())) {
+                    self.leads.insert(*who, led);
+                }
+                self.told_handed(*who, *true_until)?;
+                return self.told(*who, *trusted_until, *true_until);
+            }
+            Fact::Told { who, event: Event::Trusted { until, .. }, until: true_until, .. } => {
+                self.told_handed(*who, *true_until)?;
+                return self.told(*who, *until, *true_until);
+            }
             _ => {}
         }
         Ok(())

@@ -133,6 +133,7 @@ impl Broken {
                 StoreRule::HeirIgnored => {
                     item.successor = None;
                     release.heir_grace = std::time::Duration::ZERO;
+                    release.hand_over = std::time::Duration::ZERO;
                 }
                 _ => {}
             }

@@ -184,7 +184,7 @@ impl World {
         if !self.watched() {
             return;
         }
-        for hint in entries.iter().filter_map(Entry::hint) {
+        for hint in Entry::hints(entries) {
             for index in 0..self.processes.len() {
                 self.hint(index, hint.clone());
             }

@@ -219,11 +219,12 @@ impl World {
         let (who, id) = (process.who, process.id.clone());
         for _ in 0..self.troubles.between(1, 40) {
             let election = self.any_election();
-            let hint = match self.troubles.below(5) {
+            let hint = match self.troubles.below(6) {
                 0 => Hint::Anything,
                 1 => Hint::Election(election),
                 2 => Hint::Vacant { election, heir: None },
                 3 => Hint::Vacant { election, heir: Some(id.clone()) },
+                4 => Hint::Handed { election, to: id.clone() },
                 _ => Hint::Gone(self.any_life()),
             };
             let at = self.now + self.troubles.below(SECOND / 20);

@@ -23,7 +23,7 @@ fn e() -> ElectionName {
 }
 
 fn join() -> Join {
-    Join { member: a(), ttl: TTL, profile: Profile::default(), supersede: true }
+    Join { member: a(), ttl: TTL, profile: Profile::default(), supersede: true, takes_over: false }
 }
 
 fn claim() -> Claim {
@@ -54,7 +54,12 @@ async fn all_but_signs_of_life_are_committed_with_a_full_sync() {
         cause: ReleaseCause::Resigned,
         successor: None,
     };
-    let release = Release { member: a(), items: vec![item], heir_grace: Duration::ZERO };
+    let release = Release {
+        member: a(),
+        items: vec![item],
+        heir_grace: Duration::ZERO,
+        hand_over: Duration::ZERO,
+    };
     let pause = Amend::Pause { election: e(), reason: Note::default(), by: Note::default() };
 
     store.join(&ns, &join()).await.unwrap();

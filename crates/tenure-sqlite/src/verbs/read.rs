@@ -85,6 +85,7 @@ impl Txn<'_> {
             elected_at: election.elected_at,
             ttl: row.ttl,
             remaining,
+            unconfirmed: false,
         }))
     }
 

@@ -30,7 +30,13 @@ pub fn member(id: &str, life: u128) -> MemberRef {
 }
 
 pub fn join(member: &MemberRef) -> Join {
-    Join { member: member.clone(), ttl: TTL, profile: Profile::default(), supersede: true }
+    Join {
+        member: member.clone(),
+        ttl: TTL,
+        profile: Profile::default(),
+        supersede: true,
+        takes_over: false,
+    }
 }
 
 pub fn beat(member: &MemberRef) -> Heartbeat {
@@ -58,7 +64,7 @@ pub fn claim_all<S: AsRef<str>>(
 pub fn release(member: &MemberRef, name: &str, number: TermNumber) -> Release {
     let (election, cause) = (election(name), ReleaseCause::Resigned);
     let items = vec![ReleaseItem { election, number: Some(number), cause, successor: None }];
-    Release { member: member.clone(), items, heir_grace: Duration::ZERO }
+    Release { member: member.clone(), items, heir_grace: Duration::ZERO, hand_over: Duration::ZERO }
 }
 
 /// The answer to a claim of one election.

@@ -142,6 +142,7 @@ impl Handle {
             elected_at: held.elected_at(),
             ttl: stated.map_or(held.ttl_ns, |m| m.record.ttl_ns),
             remaining,
+            unconfirmed: false,
         })
     }
 

@@ -29,7 +29,7 @@ impl Bench {
         let me = MemberRef::new(MemberId::new("a").unwrap(), Incarnation::from_u128(1));
         let bench = Self { store, behind, ns: Namespace::default(), me };
         let (member, profile) = (bench.me.clone(), Profile::default());
-        let join = Join { member, ttl: TTL, profile, supersede: false };
+        let join = Join { member, ttl: TTL, profile, supersede: false, takes_over: false };
         bench.store.join(&bench.ns, &join).await.unwrap();
         bench
     }

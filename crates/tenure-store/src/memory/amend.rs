@@ -55,7 +55,7 @@ impl MemoryState {
 
     /// The present term's number and its live holder.
     fn reign(&self, now: Mono, name: &ElectionName) -> Option<(TermNumber, &Member)> {
-        let election = self.elections.get(name)?;
+        let election = self.elections.get(name).filter(|e| !e.has_lapsed(now))?;
         let holder = self.recorded(&election.holder.as_ref()?.member)?;
         holder.is_live(now).then_some((election.number, holder))
     }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Bid, Claim, Claimed, Claims, Happening, MemberRef, Mono, Nonce, Release, ReleaseCause,
-    ReleaseItem, Term, TermNumber, Timestamp,
+    Bid, Claim, Claimed, Claims, Happening, MemberRef, Mono, Release, ReleaseCause, ReleaseItem,
+    Term, Timestamp,
 };
 
-use super::state::{Candidacy, Election, Held, MemoryState};
+use super::state::{Candidacy, Election, Keep, MemoryState};
 
 impl MemoryState {
     /// Stands for elections and wins those that are free; see
@@ -21,7 +21,7 @@ impl MemoryState {
         Claims::Answered(bids.collect())
     }
 
-    /// One bid: the five steps of the contract, in their order.
+    /// One bid: the steps of the contract, in their order.
     fn bid(&mut self, now: Mono, wall: Timestamp, claim: &Claim, bid: &Bid) -> Claimed {
         match self.attempt(&claim.member, bid) {
             Attempt::Repeated => return self.won_already(now, claim, bid),
@@ -30,6 +30,9 @@ impl MemoryState {
         }
         self.stand(now, wall, &claim.member, bid);
         self.end_dead_holder(now, wall, claim, bid);
+        if self.was_handed(now, &claim.member, bid) {
+            return self.take_on(now, claim, bid);
+        }
         if self.may_win(now, &claim.member, bid) {
             return self.win(now, wall, claim, bid);
         }
@@ -51,12 +54,9 @@ impl MemoryState {
 
     /// The answer to a repeated winning bid: the same term, if it still stands.
     fn won_already(&mut self, now: Mono, claim: &Claim, bid: &Bid) -> Claimed {
-        let election = self.elections.get(&bid.election);
+        let election = self.elections.get(&bid.election).filter(|e| !e.has_lapsed(now));
         match election.and_then(|e| e.term(bid, &claim.member)) {
-            Some(term) => {
-                self.beat(now, &claim.member, claim.ttl);
-                Claimed::Won(term)
-            }
+            Some(_) => self.take_on(now, claim, bid),
             None => self.held(now, claim, bid),
         }
     }
@@ -78,13 +78,41 @@ impl MemoryState {
     }
 
     /// Step 3: nothing is taken from an expired member before it is ended, in
-    /// this same step (rule M2), by the ttl it wrote itself (rule M3).
+    /// this same step (rule M2), by the ttl it wrote itself (rule M3). What was
+    /// handed over and not taken on in time is free although its holder lives.
     fn end_dead_holder(&mut self, now: Mono, wall: Timestamp, claim: &Claim, bid: &Bid) {
         let holder = self.elections.get(&bid.election).and_then(|e| e.holder.as_ref());
         let dead = holder.and_then(|h| self.recorded(&h.member)).filter(|m| !m.is_live(now));
         if let Some((member, cause)) = dead.map(|m| (m.member.clone(), m.fate())) {
             self.end(now, wall, &member, cause, claim.heir_grace);
         }
+        let lapsed = |e: &&mut Election| e.has_lapsed(now) && !e.is_held_by(&claim.member);
+        if let Some(election) = self.elections.get_mut(&bid.election).filter(lapsed) {
+            if let Some(held) = election.holder.clone() {
+                election.withdraw(&held.member);
+            }
+            let keep = Keep { grace: claim.heir_grace, ..Keep::default() };
+            self.vacate(now, wall, &bid.election, ReleaseCause::Abandoned, &keep);
+        }
+    }
+
+    /// Whether the caller bids in time for what was handed over to it.
+    fn was_handed(&self, now: Mono, caller: &MemberRef, bid: &Bid) -> bool {
+        let own = self.elections.get(&bid.election).filter(|e| e.is_held_by(caller));
+        let left = own.and_then(|election| election.unconfirmed(now));
+        left.is_some_and(|left| !left.is_zero()) && bid.priority.may_lead()
+    }
+
+    /// The term the caller holds already is its own from here on, by this bid.
+    fn take_on(&mut self, now: Mono, claim: &Claim, bid: &Bid) -> Claimed {
+        self.beat(now, &claim.member, claim.ttl);
+        let held = self.elections.get_mut(&bid.election);
+        let taken = held.and_then(|election| {
+            election.won_by(&claim.member, Some(bid.nonce));
+            election.holder.as_mut()?.lapses = None;
+            election.term(bid, &claim.member)
+        });
+        taken.map_or_else(|| self.held(now, claim, bid), Claimed::Won)
     }
 
     /// Step 4, the condition: not paused (rule E6), may lead, and the election
@@ -103,14 +131,10 @@ impl MemoryState {
 
     /// Step 4, the win: a new number, never one used before (H5, H6).
     fn win(&mut self, now: Mono, wall: Timestamp, claim: &Claim, bid: &Bid) -> Claimed {
-        self.vacate(now, wall, &bid.election, ReleaseCause::Abandoned, None, Duration::ZERO);
-        self.beat(now, &claim.member, claim.ttl);
-        let era = self.era;
-        let election = self.elections.entry(bid.election.clone()).or_default();
-        election.enter(era);
-        let term = election.begin(wall, claim.member.clone(), bid.nonce, bid);
-        self.journal.write(wall, Happening::Elected { term: term.clone() });
-        Claimed::Won(term)
+        let (name, caller) = (&bid.election, &claim.member);
+        self.vacate(now, wall, name, ReleaseCause::Abandoned, &Keep::default());
+        self.beat(now, caller, claim.ttl);
+        Claimed::Won(self.elect(wall, name, caller.clone(), Some(bid.nonce), None))
     }
 
     /// Step 5: losing is an answer, with the view (rule E2).
@@ -144,7 +168,8 @@ impl MemoryState {
         election.withdraw(&release.member);
         if item.number.is_some() {
             let (successor, grace) = (item.successor.as_ref(), release.heir_grace);
-            self.vacate(now, wall, &item.election, item.cause, successor, grace);
+            let keep = Keep { successor, grace, hand_over: release.hand_over };
+            self.vacate(now, wall, &item.election, item.cause, &keep);
         }
     }
 }
@@ -165,22 +190,5 @@ impl Election {
         let holder = self.holder.as_ref().filter(|h| h.member == *caller)?;
         let (election, elected_at) = (bid.election.clone(), holder.elected_at);
         Some(Term { election, number: self.number, member: caller.clone(), elected_at })
-    }
-
-    /// Jumps over the numbers that may have been given out and forgotten.
-    fn enter(&mut self, era: u64) {
-        let jump = (era - self.era) << 20;
-        self.number = TermNumber::new(self.number.get() + jump);
-        self.era = era;
-    }
-
-    /// Begins a new term; a reservation is used up.
-    fn begin(&mut self, wall: Timestamp, member: MemberRef, nonce: Nonce, bid: &Bid) -> Term {
-        self.number = self.number.next();
-        self.won = Some((member.incarnation, nonce));
-        self.holder = Some(Held { member: member.clone(), elected_at: wall });
-        self.step_down = None;
-        self.reserved = None;
-        Term { election: bid.election.clone(), number: self.number, member, elected_at: wall }
     }
 }

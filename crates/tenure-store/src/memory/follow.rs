@@ -50,7 +50,7 @@ impl Follower {
     fn take(&mut self, entries: Vec<Entry>) -> Option<Followed> {
         self.position = entries.last()?.seq;
         let Some(hints) = &mut self.hints else { return Some(Followed::Entries(entries)) };
-        hints.extend(entries.iter().filter_map(Entry::hint));
+        hints.extend(Entry::hints(&entries));
         hints.pop_front().map(Followed::Hint)
     }
 

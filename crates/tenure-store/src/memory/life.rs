@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Beat, EndCause, Happening, Heartbeat, Join, Joined, MemberRef, Mono, ReleaseCause, Timestamp,
+    Beat, EndCause, Happening, Heartbeat, Join, Joined, MemberRef, Mono, ReleaseCause, TermBeat,
+    TermOutcome, TermRef, Timestamp,
 };
 
 use super::state::{Member, MemoryState};
@@ -28,6 +29,7 @@ impl MemoryState {
             member.beaten = now;
             member.ttl = join.ttl;
             member.profile = join.profile.clone();
+            member.takes_over = join.takes_over;
         }
         self.joined(join)
     }
@@ -88,6 +90,7 @@ impl MemoryState {
             joined_at: wall,
             attention: 0,
             condemned: false,
+            takes_over: join.takes_over,
         };
         self.members.insert(join.member.id.clone(), member);
         let (member, profile) = (join.member.clone(), join.profile.clone());
@@ -109,8 +112,25 @@ impl MemoryState {
         member.beaten = now;
         member.ttl = beat.ttl;
         let attention = member.attention;
+        let terms = beat.held.iter().map(|term| self.answer_for(now, &beat.member, term)).collect();
         let holds = Some(self.holds(&beat.member));
-        Beat::Alive { attention, holds, seq: self.seq(), terms: Vec::new() }
+        Beat::Alive { attention, holds, seq: self.seq(), terms }
+    }
+
+    /// A term that was handed over is taken on by a heartbeat that names it.
+    fn answer_for(&mut self, now: Mono, caller: &MemberRef, term: &TermRef) -> TermBeat {
+        let election = self.elections.get_mut(&term.election);
+        let held = election.filter(|e| e.number == term.number && e.is_held_by(caller));
+        let held = held.filter(|e| !e.has_lapsed(now));
+        let outcome = match held {
+            Some(election) => {
+                let step_down = election.step_down.clone();
+                election.holder.as_mut().into_iter().for_each(|holder| holder.lapses = None);
+                TermOutcome::Renewed { step_down }
+            }
+            None => TermOutcome::Lost,
+        };
+        TermBeat { term: term.clone(), outcome }
     }
 
     /// Ends the caller's own life; see [`Store::leave`](crate::Store::leave).

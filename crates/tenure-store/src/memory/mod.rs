@@ -178,6 +178,6 @@ impl Store for MemoryStore {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::judging("memory")
+        Capabilities { hands_over: true, ..Capabilities::judging("memory") }
     }
 }

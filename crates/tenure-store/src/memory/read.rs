@@ -1,5 +1,7 @@
 //! Looking: snapshots, which never write.
 
+use std::time::Duration;
+
 use tenure_core::{
     Candidate, ElectionName, ElectionView, Entry, Holder, MemberRef, MemberView, Mono, Query,
     Reservation, Snapshot, Which,
@@ -60,16 +62,19 @@ impl MemoryState {
         }
     }
 
-    /// The holder, unless its ttl has run out: observers see vacancy (rule N3).
+    /// The holder, unless its ttl has run out, or what it was handed has lapsed:
+    /// observers see vacancy (rule N3).
     fn holder(&self, now: Mono, election: &Election) -> Option<Holder> {
-        let held = election.holder.as_ref()?;
+        let held = election.holder.as_ref().filter(|_| !election.has_lapsed(now))?;
+        let unconfirmed = election.unconfirmed(now);
         let member = self.recorded(&held.member).filter(|m| m.is_live(now))?;
         Some(Holder {
             member: held.member.clone(),
             profile: member.profile.clone(),
             elected_at: held.elected_at,
             ttl: member.ttl,
-            remaining: member.remaining(now),
+            remaining: member.remaining(now).min(unconfirmed.unwrap_or(Duration::MAX)),
+            unconfirmed: unconfirmed.is_some(),
         })
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_core::{
     ElectionName, EndCause, Entry, Happening, Incarnation, MemberId, MemberRef, Mono, Nonce, Pause,
-    Priority, Profile, ReleaseCause, Seq, StepDown, TermNumber, Timestamp,
+    Priority, Profile, ReleaseCause, Seq, StepDown, Term, TermNumber, Timestamp,
 };
 
 use super::journal::{DEFAULT_BOUND, Journal};
@@ -23,7 +23,8 @@ use super::journal::{DEFAULT_BOUND, Journal};
 /// let (now, wall) = (Mono::from_millis(5), Timestamp::default());
 /// let member = MemberRef::new(MemberId::new("web-1").unwrap(), Incarnation::from_u128(1));
 /// let (ttl, profile) = (Duration::from_secs(10), Profile::default());
-/// let join = Join { member: member.clone(), ttl, profile, supersede: true };
+/// let (supersede, takes_over) = (true, true);
+/// let join = Join { member: member.clone(), ttl, profile, supersede, takes_over };
 /// assert!(matches!(state.join(now, wall, &join), Joined::In { .. }));
 ///
 /// let beat = Heartbeat { member, ttl, held: vec![] };
@@ -51,6 +52,8 @@ pub(super) struct Member {
     pub(super) attention: u64,
     /// Evicted, but what it holds stays its own until its ttl has run out.
     pub(super) condemned: bool,
+    /// Whether a term may be handed to it.
+    pub(super) takes_over: bool,
 }
 
 /// An election. It is kept for as long as it has a number, so that numbers
@@ -74,6 +77,8 @@ pub(super) struct Election {
 pub(super) struct Held {
     pub(super) member: MemberRef,
     pub(super) elected_at: Timestamp,
+    /// Set while the term was handed over and not taken on: until when it stands.
+    pub(super) lapses: Option<Mono>,
 }
 
 /// A vacancy that is kept for one candidate.
@@ -81,6 +86,24 @@ pub(super) struct Held {
 pub(super) struct Reserved {
     pub(super) member: MemberId,
     pub(super) until: Mono,
+}
+
+/// What becomes of a vacancy; by default nothing.
+#[derive(Debug, Default)]
+pub(super) struct Keep<'a> {
+    /// The candidate it is kept for, and how long, instead of the preferred one.
+    pub(super) successor: Option<&'a (MemberId, Duration)>,
+    pub(super) grace: Duration,
+    /// See [`Release::hand_over`](tenure_core::Release::hand_over).
+    pub(super) hand_over: Duration,
+}
+
+/// Who is next, how long a vacancy is kept for it, and how long a term that is
+/// handed to it stands without a word from it.
+struct Heir {
+    id: MemberId,
+    grace: Duration,
+    unconfirmed: Duration,
 }
 
 /// One member's standing in one election.
@@ -114,9 +137,13 @@ impl MemoryState {
     /// What a copy does that takes over from an original whose last writes it
     /// may lack: from here on the first number that each election gives out
     /// jumps by 2^20, so that numbers which were given and forgotten stay below
-    /// it. Who holds a term goes on holding it.
+    /// it. Who holds a term goes on holding it, also one that was handed over:
+    /// that it was taken on may be among what is lacking.
     pub fn promote(&mut self) {
         self.era += 1;
+        for holder in self.elections.values_mut().filter_map(|e| e.holder.as_mut()) {
+            holder.lapses = None;
+        }
     }
 
     /// The place of the newest journal entry.
@@ -228,52 +255,92 @@ impl MemoryState {
         let held = self.elections.iter().filter(|(_, e)| e.is_held_by(member));
         let held: Vec<_> = held.map(|(name, _)| name.clone()).collect();
         for name in held {
-            self.vacate(now, wall, &name, cause, None, grace);
+            self.vacate(now, wall, &name, cause, &Keep { grace, ..Keep::default() });
         }
         self.forget_unused();
     }
 
-    /// Makes an election vacant and keeps the vacancy for its heir.
+    /// Makes an election vacant and keeps the vacancy for its heir, or hands it
+    /// over to the heir at once.
     pub(super) fn vacate(
         &mut self,
         now: Mono,
         wall: Timestamp,
         name: &ElectionName,
         cause: ReleaseCause,
-        successor: Option<&(MemberId, Duration)>,
-        grace: Duration,
+        keep: &Keep<'_>,
     ) {
         let Some(election) = self.elections.get(name) else { return };
         let Some(holder) = election.holder.as_ref().map(|h| h.member.clone()) else { return };
         // Ranked while the holder is still there, so that it is not its own heir.
-        let heir = self.heir(now, election, successor, grace);
+        let heir = self.heir(now, election, keep);
+        let handed = heir.as_ref().and_then(|heir| self.handed_to(election, heir, keep));
+        let kept = heir.filter(|h| handed.is_none() && !h.grace.is_zero());
         let Some(election) = self.elections.get_mut(name) else { return };
+        let number = election.number;
         election.holder = None;
         election.step_down = None;
-        election.reserved = heir.clone();
-        let number = election.number;
-        let heir = heir.map(|h| h.member);
+        election.reserved = kept.map(|h| Reserved { member: h.id, until: now + h.grace });
+        let heir = election.reserved.as_ref().map(|r| r.member.clone());
         if let Some(heir) = heir.as_ref().and_then(|id| self.members.get_mut(id)) {
             heir.attention += 1;
         }
         let election = name.clone();
         let what = Happening::Released { election, number, member: holder, cause, heir };
         self.journal.write(wall, what);
+        if let Some((heir, grace)) = handed {
+            self.elect(wall, name, heir, None, Some(now + grace));
+        }
     }
 
-    /// For whom a vacancy is to be kept: the successor named if it is there to
-    /// take over, or else whoever is preferred. No grace keeps it for nobody.
-    fn heir(
-        &self,
-        now: Mono,
-        election: &Election,
-        successor: Option<&(MemberId, Duration)>,
-        grace: Duration,
-    ) -> Option<Reserved> {
+    /// Who is next: the successor named if it is there to take over, or else
+    /// whoever is preferred.
+    fn heir(&self, now: Mono, election: &Election, keep: &Keep<'_>) -> Option<Heir> {
         let ranked = self.ranked(now, election);
-        let named = successor.filter(|(id, _)| ranked.contains(id)).cloned();
-        let (member, grace) = named.or_else(|| Some((ranked.first()?.clone(), grace)))?;
-        (!grace.is_zero()).then(|| Reserved { member, until: now + grace })
+        let named = keep.successor.filter(|(id, _)| ranked.contains(id));
+        if let Some((id, grace)) = named {
+            return Some(Heir { id: id.clone(), grace: *grace, unconfirmed: *grace });
+        }
+        let id = ranked.into_iter().next()?;
+        Some(Heir { id, grace: keep.grace, unconfirmed: keep.hand_over })
+    }
+
+    /// The heir's life and how long the term stands without a word from it, if
+    /// the election goes to it at once: it is not paused (rule E6), and both
+    /// sides want it.
+    fn handed_to(
+        &self,
+        election: &Election,
+        heir: &Heir,
+        keep: &Keep<'_>,
+    ) -> Option<(MemberRef, Duration)> {
+        let wanted = !keep.hand_over.is_zero() && !heir.unconfirmed.is_zero();
+        let member = self.members.get(&heir.id).filter(|member| member.takes_over)?;
+        (wanted && election.paused.is_none()).then(|| (member.member.clone(), heir.unconfirmed))
+    }
+
+    /// Begins a new term, with a number never used before (H5, H6). A
+    /// reservation is used up.
+    pub(super) fn elect(
+        &mut self,
+        wall: Timestamp,
+        name: &ElectionName,
+        member: MemberRef,
+        nonce: Option<Nonce>,
+        lapses: Option<Mono>,
+    ) -> Term {
+        let era = self.era;
+        let election = self.elections.entry(name.clone()).or_default();
+        election.enter(era);
+        election.number = election.number.next();
+        election.won_by(&member, nonce);
+        election.holder = Some(Held { member: member.clone(), elected_at: wall, lapses });
+        election.step_down = None;
+        election.reserved = None;
+        let (number, elected_at) = (election.number, wall);
+        let term = Term { election: name.clone(), number, member, elected_at };
+        self.journal.write(wall, Happening::Elected { term: term.clone() });
+        term
     }
 
     /// Drops elections that nobody ever won, stands for or has paused (H27).
@@ -300,6 +367,32 @@ impl Member {
 }
 
 impl Election {
+    /// Remembers who won last. One to whom a term is handed won it by no bid: any
+    /// that it makes from here on is news.
+    pub(super) fn won_by(&mut self, member: &MemberRef, nonce: Option<Nonce>) {
+        let last = self.won.filter(|(winner, _)| *winner == member.incarnation);
+        let nonce = nonce.or(last.map(|(_, nonce)| nonce)).unwrap_or_default();
+        self.won = Some((member.incarnation, nonce));
+    }
+
+    /// Jumps over the numbers that may have been given out and forgotten.
+    fn enter(&mut self, era: u64) {
+        let jump = (era - self.era) << 20;
+        self.number = TermNumber::new(self.number.get() + jump);
+        self.era = era;
+    }
+
+    /// What is left of a term that was handed over and not taken on; `None` for
+    /// any other.
+    pub(super) fn unconfirmed(&self, now: Mono) -> Option<Duration> {
+        Some(self.holder.as_ref()?.lapses?.since(now))
+    }
+
+    /// Whether nobody took on in time what was handed over.
+    pub(super) fn has_lapsed(&self, now: Mono) -> bool {
+        self.unconfirmed(now).is_some_and(|left| left.is_zero())
+    }
+
     /// Whether exactly this life holds it (rule E1).
     pub(super) fn is_held_by(&self, member: &MemberRef) -> bool {
         self.holder.as_ref().is_some_and(|h| h.member == *member)

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Amend, Beat, Bid, Claim, Claimed, Claims, ElectionName, Happening, Heartbeat, Incarnation,
-    Join, Joined, MemberId, MemberRef, Mono, Namespace, Nonce, Note, Priority, Profile, Query,
-    Release, ReleaseCause, ReleaseItem, TermNumber, Timestamp,
+    Amend, Beat, Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Happening, Heartbeat,
+    Incarnation, Join, Joined, MemberId, MemberRef, Mono, Namespace, Nonce, Note, Priority,
+    Profile, Query, Release, ReleaseCause, ReleaseItem, TermNumber, TermRef, Timestamp,
 };
 
 use super::{MemoryState, MemoryStore};
@@ -28,7 +28,8 @@ fn election(name: &str) -> ElectionName {
 }
 
 fn join(member: &MemberRef) -> Join {
-    Join { member: member.clone(), ttl: TTL, profile: Profile::default(), supersede: true }
+    let (member, profile) = (member.clone(), Profile::default());
+    Join { member, ttl: TTL, profile, supersede: true, takes_over: true }
 }
 
 fn claim(member: &MemberRef, names: &[&str], nonce: u64) -> Claim {
@@ -41,9 +42,35 @@ fn claim(member: &MemberRef, names: &[&str], nonce: u64) -> Claim {
 }
 
 fn withdraw(member: &MemberRef, name: &str) -> Release {
+    release(member, name, None, Duration::ZERO)
+}
+
+fn release(
+    member: &MemberRef,
+    name: &str,
+    number: Option<TermNumber>,
+    hand_over: Duration,
+) -> Release {
     let (election, cause) = (election(name), ReleaseCause::Resigned);
-    let items = vec![ReleaseItem { election, number: None, cause, successor: None }];
-    Release { member: member.clone(), items, heir_grace: Duration::ZERO }
+    let items = vec![ReleaseItem { election, number, cause, successor: None }];
+    Release { member: member.clone(), items, heir_grace: Duration::ZERO, hand_over }
+}
+
+fn view(state: &MemoryState, now: Mono, name: &str) -> ElectionView {
+    state.read(now, &Query::elections([election(name)])).elections.remove(0)
+}
+
+/// The holder of `e` hands it over at second 1, for three seconds; the heir is
+/// another candidate.
+fn handed_over(state: &mut MemoryState) -> (MemberRef, MemberRef, TermNumber) {
+    let (holder, heir) = (member("holder", 1), member("heir", 2));
+    state.join(at(0), WALL, &join(&holder));
+    state.join(at(0), WALL, &join(&heir));
+    let number = won(state.claim(at(0), WALL, &claim(&holder, &["e"], 1)));
+    state.claim(at(0), WALL, &claim(&heir, &["e"], 1));
+    let hand_over = release(&holder, "e", Some(number), Duration::from_secs(3));
+    state.release(at(1), WALL, &hand_over);
+    (holder, heir, number)
 }
 
 fn won(claims: Claims) -> TermNumber {
@@ -192,13 +219,7 @@ fn a_promoted_copy_gives_no_number_that_it_may_have_forgotten() {
     let known = won(original.claim(at(0), WALL, &claim(&web, &["known"], 1)));
     let mut copy = original.clone();
     // What the copy does not receive any more.
-    let items = vec![ReleaseItem {
-        election: election("known"),
-        number: Some(known),
-        cause: ReleaseCause::Resigned,
-        successor: None,
-    }];
-    let release = Release { member: web.clone(), items, heir_grace: Duration::ZERO };
+    let release = release(&web, "known", Some(known), Duration::ZERO);
     original.release(at(1), WALL, &release);
     let lost = won(original.claim(at(1), WALL, &claim(&api, &["known"], 1)));
     let unheard = won(original.claim(at(1), WALL, &claim(&api, &["unheard"], 2)));
@@ -215,4 +236,109 @@ fn a_promoted_copy_gives_no_number_that_it_may_have_forgotten() {
     };
     copy.release(at(3), WALL, &released);
     assert_eq!(won(copy.claim(at(3), WALL, &claim(&web, &["known"], 4))), next.next());
+}
+
+/// H5, B27: nor does a copy that hands over.
+#[test]
+fn a_promoted_copy_hands_over_with_a_number_it_cannot_have_forgotten() {
+    let mut original = MemoryState::new();
+    let (_, heir, number) = handed_over(&mut original);
+    let forgotten = view(&original, at(1), "e").number;
+    assert_eq!(forgotten, number.next());
+    let mut copy = original.clone();
+    copy.promote();
+    assert_eq!(view(&copy, at(1), "e").number, forgotten, "what was handed over stands");
+    let on = release(&heir, "e", Some(forgotten), Duration::from_secs(3));
+    copy.claim(at(1), WALL, &claim(&member("holder", 1), &["e"], 2));
+    copy.release(at(2), WALL, &on);
+    let handed_on = view(&copy, at(2), "e");
+    assert!(handed_on.is_held_by(Incarnation::from_u128(1)), "{handed_on:?}");
+    assert_eq!(handed_on.number.get() - forgotten.get(), (1 << 20) + 1);
+}
+
+/// To the moment: the term is over when nothing is left of it, and not before.
+#[test]
+fn what_was_handed_over_stands_for_exactly_its_time() {
+    let mut state = MemoryState::new();
+    let (holder, heir, number) = handed_over(&mut state);
+    let last = at(4) - Duration::from_millis(1);
+    assert_eq!(view(&state, last, "e").handed_to(heir.incarnation), Some(Duration::from_millis(1)));
+    assert_eq!(view(&state, at(4), "e").holder, None);
+    let rival = claim(&holder, &["e"], 2);
+    assert!(matches!(state.clone().claim(last, WALL, &rival), Claims::Answered(a)
+        if matches!(&a[0], Claimed::Held(view) if view.is_held_by(heir.incarnation))));
+    assert_eq!(won(state.clone().claim(at(4), WALL, &rival)), number.next().next());
+    // Named at the last moment, it is the heir's as long as it lives.
+    let held = vec![TermRef { election: election("e"), number: number.next() }];
+    state.heartbeat(last, &Heartbeat { member: heir.clone(), ttl: TTL, held });
+    let taken_on = view(&state, at(13), "e").holder.expect("a holder");
+    assert!(!taken_on.unconfirmed);
+    assert_eq!(taken_on.remaining, (last + TTL).since(at(13)));
+}
+
+/// C10: a vacancy that comes of silence is kept like any other, and never for the
+/// one who said nothing.
+#[test]
+fn what_lapsed_is_kept_for_the_preferred_of_the_others() {
+    let mut state = MemoryState::new();
+    let (holder, heir, number) = handed_over(&mut state);
+    let high = member("high", 3);
+    state.join(at(2), WALL, &join(&high));
+    let mut bid = claim(&high, &["e"], 1);
+    bid.bids[0].priority = Priority::new(1_000);
+    state.claim(at(2), WALL, &bid);
+    let patient = Claim { heir_grace: TTL, ..claim(&holder, &["e"], 2) };
+    state.claim(at(5), WALL, &patient);
+    let kept = view(&state, at(5), "e");
+    assert_eq!(kept.reserved.map(|r| r.member), Some(high.id));
+    let released = state.journal.entries().rev().find_map(|entry| match &entry.what {
+        Happening::Released { member, number, cause, .. } => {
+            Some((member.clone(), *number, *cause))
+        }
+        _ => None,
+    });
+    assert_eq!(released, Some((heir, number.next(), ReleaseCause::Abandoned)));
+}
+
+/// M1: nothing is handed to one who is condemned.
+#[test]
+fn a_condemned_candidate_is_handed_nothing() {
+    let mut state = MemoryState::new();
+    let (_, heir, _) = handed_over(&mut state);
+    let term = won(state.claim(at(2), WALL, &claim(&heir, &["e"], 2)));
+    state.claim(at(2), WALL, &claim(&member("holder", 1), &["e"], 2));
+    let id = MemberId::new("holder").unwrap();
+    state.amend(at(2), WALL, &Amend::Evict { member: id, now: false, by: Note::default() });
+    state.release(at(3), WALL, &release(&heir, "e", Some(term), TTL));
+    let vacant = view(&state, at(3), "e");
+    assert_eq!((vacant.holder, vacant.number), (None, term));
+}
+
+/// The join that was heard last says whether a term may be handed over.
+#[test]
+fn one_who_joins_again_may_have_changed_its_mind() {
+    let mut state = MemoryState::new();
+    let (_, heir, number) = handed_over(&mut state);
+    let holder = member("holder", 1);
+    state.claim(at(2), WALL, &claim(&holder, &["e"], 2));
+    state.join(at(2), WALL, &Join { takes_over: false, ..join(&holder) });
+    state.release(at(2), WALL, &release(&heir, "e", Some(number.next()), TTL));
+    let vacant = view(&state, at(2), "e");
+    assert_eq!((vacant.holder, vacant.number), (None, number.next()));
+}
+
+#[test]
+fn late_and_doubled_messages_about_what_was_handed_over_write_nothing() {
+    let mut state = MemoryState::new();
+    let (holder, heir, number) = handed_over(&mut state);
+    let before = state.clone();
+    state.release(at(1), WALL, &release(&holder, "e", Some(number), TTL));
+    state.release(at(1), WALL, &release(&heir, "e", Some(number), TTL));
+    state.release(at(1), WALL, &release(&member("heir", 9), "e", Some(number.next()), TTL));
+    assert_eq!(state, before);
+    let held = vec![TermRef { election: election("e"), number: number.next() }];
+    for member in [holder, member("heir", 9)] {
+        state.heartbeat(at(0), &Heartbeat { member, ttl: TTL, held: held.clone() });
+    }
+    assert_eq!(state.elections, before.elections);
 }

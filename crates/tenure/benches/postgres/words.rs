@@ -23,7 +23,7 @@ pub(crate) async fn join(store: &PostgresStore, ns: &Namespace, id: &str) -> Out
     let life = u128::from(getrandom::u64()?);
     let member = MemberRef::new(MemberId::new(id)?, Incarnation::from_u128(life));
     let (profile, supersede) = (Profile::default(), true);
-    let join = Join { member: member.clone(), ttl: LONG, profile, supersede };
+    let join = Join { member: member.clone(), ttl: LONG, profile, supersede, takes_over: false };
     store.join(ns, &join).await?;
     Ok(member)
 }
@@ -61,5 +61,10 @@ pub(crate) async fn release(store: &PostgresStore, ns: &Namespace, term: &Term) 
     let items =
         vec![ReleaseItem { election, number, cause: ReleaseCause::Resigned, successor: None }];
     let member = term.member.clone();
-    Ok(store.release(ns, &Release { member, items, heir_grace: Duration::ZERO }).await?)
+    Ok(store
+        .release(
+            ns,
+            &Release { member, items, heir_grace: Duration::ZERO, hand_over: Duration::ZERO },
+        )
+        .await?)
 }

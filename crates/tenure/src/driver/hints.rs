@@ -103,7 +103,7 @@ impl Follow {
             match following.next().await {
                 Ok(Followed::Hint(hint)) => self.offer(hint),
                 Ok(Followed::Entries(entries)) => {
-                    entries.iter().filter_map(tenure_core::Entry::hint).for_each(|h| self.offer(h));
+                    tenure_core::Entry::hints(&entries).for_each(|h| self.offer(h));
                 }
                 Ok(Followed::Trimmed(_)) => self.offer(CATCH_ALL),
                 Err(error) => return self.trouble(&error),

@@ -328,7 +328,9 @@ impl Watch {
     fn on_hint(&mut self, hint: Hint) {
         match hint {
             Hint::Anything => self.look.extend(self.tracks.keys().cloned()),
-            Hint::Election(election) | Hint::Vacant { election, .. } => {
+            Hint::Election(election)
+            | Hint::Vacant { election, .. }
+            | Hint::Handed { election, .. } => {
                 if self.tracks.contains_key(&election) {
                     self.look.insert(election);
                 }

@@ -15,10 +15,20 @@ pub(super) struct Script {
     pub(super) events: Vec<Event>,
 }
 
-pub(super) const SHARED: StoreTraits =
-    StoreTraits { shared_heartbeat: true, native_watch: true, batch: 3, in_steps: false };
-pub(super) const SINGLE: StoreTraits =
-    StoreTraits { shared_heartbeat: false, native_watch: false, batch: 3, in_steps: false };
+pub(super) const SHARED: StoreTraits = StoreTraits {
+    shared_heartbeat: true,
+    native_watch: true,
+    batch: 3,
+    in_steps: false,
+    hands_over: false,
+};
+pub(super) const SINGLE: StoreTraits = StoreTraits {
+    shared_heartbeat: false,
+    native_watch: false,
+    batch: 3,
+    in_steps: false,
+    hands_over: false,
+};
 
 /// What a store answers, or that it does not.
 pub(super) type Answer = Option<Result<Reply, Failed>>;
@@ -318,6 +328,7 @@ pub(super) fn held_by(election: &str, holder: MemberRef, number: u64, left: u64)
             elected_at: Timestamp::default(),
             ttl: core::time::Duration::from_secs(10),
             remaining: core::time::Duration::from_millis(left),
+            unconfirmed: false,
         }),
         ..ElectionView::vacant(name(election))
     }

@@ -154,8 +154,13 @@ fn a_join_whose_answer_was_lost_is_repeated_without_harm() {
     let wire = Wire::default();
     let a = Process::new(&wire, "a", 1);
     wire.swap_meets("members", Fault::LoseAnswer);
-    let join =
-        Join { member: a.me.clone(), ttl: TTL, profile: Profile::default(), supersede: false };
+    let join = Join {
+        member: a.me.clone(),
+        ttl: TTL,
+        profile: Profile::default(),
+        supersede: false,
+        takes_over: false,
+    };
     assert!(ready(a.store.join(&ns(), &join)).unwrap_err().may_have_applied());
     assert!(matches!(ready(a.store.join(&ns(), &join)).unwrap(), Joined::In { .. }));
     assert!(matches!(a.beat(), Beat::Alive { .. }));

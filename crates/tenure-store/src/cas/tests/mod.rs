@@ -197,7 +197,8 @@ impl Process {
 
     fn join(&self, supersede: bool) -> Joined {
         let profile = Profile::new(["host:1"], b"zone=a").unwrap();
-        let join = Join { member: self.me.clone(), ttl: TTL, profile, supersede };
+        let join =
+            Join { member: self.me.clone(), ttl: TTL, profile, supersede, takes_over: false };
         ready(self.store.join(&ns(), &join)).unwrap()
     }
 
@@ -273,7 +274,12 @@ impl Process {
             successor: None,
         };
         let heir_grace = Duration::from_millis(200);
-        let release = Release { member: self.me.clone(), items: vec![item], heir_grace };
+        let release = Release {
+            member: self.me.clone(),
+            items: vec![item],
+            heir_grace,
+            hand_over: Duration::ZERO,
+        };
         self.store.release(&ns(), &release).now_or_never()
     }
 

@@ -158,8 +158,13 @@ fn elections_go_on_beside_a_damaged_member() {
     assert_eq!(a.win("e", 1), 1);
     a.release("e", Some(1));
     let odd = Process::new(&wire, "odd", 2);
-    let join =
-        Join { member: odd.me.clone(), ttl: TTL, profile: Profile::default(), supersede: true };
+    let join = Join {
+        member: odd.me.clone(),
+        ttl: TTL,
+        profile: Profile::default(),
+        supersede: true,
+        takes_over: false,
+    };
     let error = ready(odd.store.join(&ns(), &join)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Foreign);
 }

@@ -25,6 +25,7 @@ fn view(number: u64, held: bool) -> ElectionView {
         elected_at: Timestamp::default(),
         ttl: Duration::from_secs(10),
         remaining: Duration::from_secs(7),
+        unconfirmed: false,
     });
     ElectionView { number: TermNumber::new(number), holder, ..ElectionView::vacant(name()) }
 }
