@@ -5,7 +5,7 @@
 mod common;
 
 use common::words::*;
-use common::{Place, admin, until};
+use common::{Place, admin, connect, until, url};
 use tenure_core::{
     Bid, Claimed, Claims, Joined, MemberRef, Nonce, Priority, Query, Release, ReleaseCause,
     ReleaseItem, Term,
@@ -175,4 +175,67 @@ async fn a_journal_is_cut_in_the_middle_of_what_was_told_at_once() {
     assert_eq!(page(seq - 7, 3).await.2, [seq - 6, seq - 5, seq - 4]);
     assert_eq!(page(seq - 2, 3).await.2, [seq - 1, seq]);
     assert!(page(seq, 3).await.2.is_empty() && page(i64::MAX, i64::MAX).await.2.is_empty());
+}
+
+/// What is told of many alike is written once, and read entry by entry by whoever
+/// may read the journal and nothing else.
+#[tokio::test]
+async fn what_is_told_of_many_alike_is_read_one_by_one() {
+    let place = Place::new();
+    let store = place.open().await;
+    let a = joined(&store, "a", 1).await;
+    win(&store, &a, "batch", 1).await;
+    let role = format!("r_{}", place.schema);
+    place
+        .sql(&format!(
+            "CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA {{s}} TO {role}; \
+             GRANT SELECT ON {{s}}.journal TO {role}"
+        ))
+        .await;
+    let own = connect(&url().replace("postgres@", &format!("{role}@"))).await;
+    let sql = format!(
+        "SELECT min(seq), max(seq), count(DISTINCT seq), count(DISTINCT election), \
+                count(DISTINCT member), count(priority), count(number) \
+         FROM {}.journal WHERE election LIKE 'batch-%' GROUP BY kind ORDER BY 1",
+        place.schema
+    );
+    let rows = own.query(&sql, &[]).await.unwrap();
+    let rows: Vec<[i64; 7]> = rows.iter().map(|r| std::array::from_fn(|n| r.get(n))).collect();
+    let many = i64::try_from(BATCH).unwrap();
+    // After the entry that tells of the member.
+    let stood = [2, 1 + many, many, many, 1, many, 0];
+    let elected = [2 + many, 1 + 2 * many, many, many, 1, 0, many];
+    assert_eq!(rows, [stood, elected]);
+    place.sql(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
+}
+
+/// Among many that are new, one that is held or named twice is answered by itself.
+#[tokio::test]
+async fn one_of_many_that_is_not_new_holds_up_no_other() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (a, b) = (joined(&store, "a", 1).await, joined(&store, "b", 2).await);
+    won(store.claim(&ns(), &claim(&a, "e-7", 1)).await.unwrap());
+    let numbers = async |prefix: &str, last: u64| -> Vec<Option<u64>> {
+        let mut all = claim(&b, prefix, 1);
+        let bid = |(nonce, place)| Bid {
+            election: election(&format!("{prefix}-{place}")),
+            priority: Priority::default(),
+            nonce: Nonce::new(nonce),
+        };
+        all.bids = (1..).zip((0..19).chain([last])).map(bid).collect();
+        let Claims::Answered(answers) = store.claim(&ns(), &all).await.unwrap() else { panic!() };
+        let number = |answer| match answer {
+            Claimed::Won(term) => Some(term.number.get()),
+            _ => None,
+        };
+        answers.into_iter().map(number).collect()
+    };
+    let mut expected = vec![Some(1); 20];
+    expected[7] = None;
+    assert_eq!(numbers("e", 19).await, expected);
+    // The last bid is for the first election once more, and gives up what that won.
+    let mut expected = vec![Some(1); 20];
+    (expected[0], expected[19]) = (None, Some(2));
+    assert_eq!(numbers("f", 0).await, expected);
 }

@@ -105,11 +105,13 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- Writes entries, tells those who listen, forgets what is too old, and says
--- where the journal stands. The caller has entered.
-CREATE FUNCTION {schema}._tell(p_ns text, p_at timestamptz, p_entries {schema}.entry[])
-RETURNS bigint LANGUAGE plpgsql AS $$
+-- where the journal stands. The caller has entered. Entries that name no election
+-- tell the same of each given apart, which are more than hints are given for.
+CREATE FUNCTION {schema}._tell(
+    p_ns text, p_at timestamptz, p_entries {schema}.entry[], p_elections text[] DEFAULT NULL
+) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    v_count integer := cardinality(p_entries);
+    v_count integer := cardinality(p_entries) * coalesce(cardinality(p_elections), 1);
     v_last bigint;
     v_trim_at bigint;
     v_keep bigint;
@@ -122,8 +124,10 @@ BEGIN
         INSERT INTO namespaces (ns, seq) VALUES (p_ns, v_count)
             RETURNING seq, trim_at INTO v_last, v_trim_at;
     END IF;
-    INSERT INTO told (ns, seq, count, at, over, entries) VALUES (p_ns, v_last, v_count, p_at,
-        CASE WHEN p_entries[1].kind IN ('left', 'ended') THEN p_entries[1].life END, p_entries);
+    INSERT INTO told (ns, seq, count, at, over, entries, elections)
+        VALUES (p_ns, v_last, v_count, p_at,
+            CASE WHEN p_entries[1].kind IN ('left', 'ended') THEN p_entries[1].life END,
+            p_entries, p_elections);
 
     -- A payload is only a hint. One that might be too long (8,000 bytes, when each
     -- name has 200) says "look".

@@ -123,7 +123,8 @@ RETURNS SETOF {schema}.journal
 LANGUAGE sql STABLE AS $$
     SELECT t.ns, t.seq - t.count + e.ord, t.at, e.kind, e.election, e.number, e.member, e.life,
            e.priority, e.cause, e.reason, e.by_whom, e.heir, e.endpoints, e.metadata
-    FROM told t CROSS JOIN LATERAL unnest(t.entries) WITH ORDINALITY AS e(kind, election,
+    FROM told t CROSS JOIN LATERAL unnest(CASE WHEN t.elections IS NULL THEN t.entries
+         ELSE _spread(t.entries, t.elections) END) WITH ORDINALITY AS e(kind, election,
          number, member, life, priority, cause, reason, by_whom, heir, endpoints, metadata, ord)
     WHERE t.ns = p_ns AND t.seq > p_after AND t.seq - t.count < p_upto
       AND t.seq - t.count + e.ord > p_after AND t.seq - t.count + e.ord <= p_upto

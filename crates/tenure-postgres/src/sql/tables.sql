@@ -167,20 +167,41 @@ CREATE TABLE {schema}.told (
     -- The life that ended or left, which is told alone.
     over    uuid,
     entries {schema}.entry[] NOT NULL,
+    -- The elections of which each entry tells the same, if it names none itself.
+    elections text[],
     PRIMARY KEY (ns, seq)
 );
 
 -- Thousands of entries are written faster than they are compressed.
-ALTER TABLE {schema}.told ALTER entries SET STORAGE EXTERNAL;
+ALTER TABLE {schema}.told ALTER entries SET STORAGE EXTERNAL,
+    ALTER elections SET STORAGE EXTERNAL;
 
 -- Whether a life has ended, as far back as the journal goes.
 CREATE INDEX told_over ON {schema}.told (ns, over) WHERE over IS NOT NULL;
+
+-- What is told in few words, in all of them: each entry for each of the elections.
+-- Whoever may read the journal may call this.
+CREATE FUNCTION {schema}._spread(p_entries {schema}.entry[], p_elections text[])
+RETURNS {schema}.entry[] LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    v_e {schema}.entry;
+    v_all {schema}.entry[];
+BEGIN
+    FOREACH v_e IN ARRAY p_entries LOOP
+        v_all := v_all || ARRAY(SELECT ROW(v_e.kind, t.name, v_e.number, v_e.member, v_e.life,
+                v_e.priority, v_e.cause, v_e.reason, v_e.by_whom, v_e.heir, v_e.endpoints,
+                v_e.metadata)::{schema}.entry
+            FROM unnest(p_elections) AS t(name));
+    END LOOP;
+    RETURN v_all;
+END $$;
 
 -- The journal, entry by entry.
 CREATE VIEW {schema}.journal AS
     SELECT t.ns, t.seq - t.count + e.ord AS seq, t.at, e.kind, e.election, e.number, e.member,
            e.life, e.priority, e.cause, e.reason, e.by_whom, e.heir, e.endpoints, e.metadata
-    FROM {schema}.told t CROSS JOIN LATERAL unnest(t.entries) WITH ORDINALITY AS e(kind, election,
+    FROM {schema}.told t CROSS JOIN LATERAL unnest(CASE WHEN t.elections IS NULL THEN t.entries
+         ELSE {schema}._spread(t.entries, t.elections) END) WITH ORDINALITY AS e(kind, election,
          number, member, life, priority, cause, reason, by_whom, heir, endpoints, metadata, ord);
 
 INSERT INTO {schema}.settings (version) VALUES (1);
