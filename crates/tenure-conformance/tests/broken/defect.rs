@@ -265,10 +265,7 @@ defects! {
         "handover::what_was_taken_on_outlives_its_time"
     ],
     /// The heir's bid is a new term, although it has one (E2).
-    BidsAreAllNews => [
-        "handover::a_bid_takes_it_on_under_the_number_it_has",
-        "handover::a_late_bid_of_the_heir_begins_no_new_term"
-    ],
+    BidsAreAllNews => ["handover::nothing_but_the_exact_term_is_taken_on"],
     /// A heartbeat takes on everything, named or not.
     AnyBeatTakesOn => [
         "handover::nothing_but_the_exact_term_is_taken_on",

@@ -6,7 +6,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Event, Flight, Machine, Slot};
+use super::standing::Stage;
+use super::{Event, Flight, Machine, Rule, Slot};
 use crate::{
     ElectionName, MemberId, Mono, Release, ReleaseCause, ReleaseItem, Request, TermNumber,
 };
@@ -77,7 +78,16 @@ impl Debts {
 }
 
 impl Machine {
+    /// Nobody bids for what it owes: a store may answer the bid with that very
+    /// term, and then carry out the release that is on its way.
     pub(super) fn owe(&mut self, election: &ElectionName, debt: Debt) {
+        let waits = matches!(
+            self.standings.get(election).map(|c| &c.stage),
+            Some(Stage::Waiting { .. })
+        );
+        if debt.number.is_some() && waits && !self.mutated(Rule::BidForDebts) {
+            self.standings.bid_at(election, Mono::MAX);
+        }
         self.debts.insert(election.clone(), debt);
     }
 

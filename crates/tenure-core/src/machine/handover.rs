@@ -21,6 +21,9 @@ use crate::{ElectionName, ElectionView, Mono, Term, TermBeat, TermOutcome, TermR
 /// must be this many times as long.
 const PATIENCE: u32 = 8;
 
+/// How much later than its election the heartbeat goes out that takes it on.
+const AFTER_THE_NEWS: Duration = Duration::from_millis(1);
+
 /// A term we lead that the store does not know we have taken on.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Taking {
@@ -75,13 +78,18 @@ impl Machine {
             return;
         };
         let reign = Reign { number, own_trust: None };
-        self.standings.change(&election, |c| c.stage = Stage::Leading(reign));
+        self.standings.change(&election, |c| {
+            c.stage = Stage::Leading(reign);
+            // A bid that is still on its way will be answered with this very term.
+            c.open_nonce = None;
+        });
         self.activity += 1;
         if !self.mutated(Rule::TakenForGranted) {
             let term = TermRef { election: election.clone(), number };
             self.taking = Some(Taking { term, until });
         }
-        self.membership.beat_by(now);
+        // The application first: it is who everybody waits for.
+        self.membership.beat_by(now + AFTER_THE_NEWS);
         let (member, elected_at) = (holder.member, holder.elected_at);
         let term = Term { election, number, member, elected_at };
         self.emit(Event::Elected { term, trusted_until: until });

@@ -4,6 +4,7 @@
 mod basics;
 mod bids;
 mod failures;
+mod handover;
 mod hints;
 mod many;
 mod membership;

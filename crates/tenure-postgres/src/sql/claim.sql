@@ -218,6 +218,7 @@ DECLARE
     v_gave_up integer := 0;
     v_again boolean := false;
     v_lapsed boolean;
+    v_handed boolean;
 BEGIN
     numbers := array_fill(NULL::bigint, ARRAY[v_count]);
     elected := array_fill(v_now_ms, ARRAY[v_count]);
@@ -271,18 +272,18 @@ BEGIN
                 CONTINUE;
             END IF;
 
+            -- What was handed over to the caller is taken on. It was won by no bid, so
+            -- that any is answered with it, however late it comes.
+            v_handed := v_e.handed AND v_e.life = p_life AND v_e.holder = p_member
+                AND (v_e.heir_until > p_now) IS NOT FALSE AND p_priorities[i] > 0;
+
             -- What the nonce tells of a bid by the last winner (rule E2): it is
             -- not news, and answered from what stands.
-            IF v_e.won_by = p_life AND p_nonces[i] <= v_e.won_nonce THEN
-                IF v_e.life = p_life AND v_e.holder = p_member AND p_nonces[i] = v_e.won_nonce
-                   AND (v_e.heir_until > p_now) IS NOT FALSE THEN
+            IF v_handed IS NOT TRUE AND v_e.won_by = p_life AND p_nonces[i] <= v_e.won_nonce THEN
+                IF v_e.life = p_life AND v_e.holder = p_member AND p_nonces[i] = v_e.won_nonce THEN
                     numbers[i] := v_e.number;
                     elected[i] := _ms(v_e.elected_at);
                     v_again := true;
-                    IF v_e.heir_until IS NOT NULL THEN
-                        UPDATE elections e SET heir_until = NULL
-                            WHERE e.ns = p_ns AND e.name = p_names[i];
-                    END IF;
                 END IF;
                 CONTINUE;
             END IF;
@@ -322,11 +323,11 @@ BEGIN
                 SELECT * INTO v_e FROM elections e WHERE e.ns = p_ns AND e.name = p_names[i];
             END IF;
 
-            -- The caller takes on what was handed over to it.
-            IF v_e.life = p_life AND v_e.holder = p_member AND v_e.heir_until > p_now
-               AND p_priorities[i] > 0 THEN
-                UPDATE elections e SET won_nonce = p_nonces[i], heir_until = NULL
-                    WHERE e.ns = p_ns AND e.name = p_names[i];
+            IF v_handed THEN
+                UPDATE elections e
+                    SET heir_until = NULL, won_nonce = greatest(e.won_nonce, p_nonces[i])
+                    WHERE e.ns = p_ns AND e.name = p_names[i]
+                      AND (e.heir_until IS NOT NULL OR e.won_nonce < p_nonces[i]);
                 numbers[i] := v_e.number;
                 elected[i] := _ms(v_e.elected_at);
                 v_again := true;
@@ -351,7 +352,7 @@ BEGIN
                 SET number = e.number + 1 + ((p_era - e.era)::bigint << 20), era = p_era,
                     won_by = p_life, won_nonce = p_nonces[i], holder = p_member, life = p_life,
                     elected_at = p_now, priority = CASE WHEN e.life = p_life THEN e.priority END,
-                    heir = NULL, heir_until = NULL,
+                    handed = false, heir = NULL, heir_until = NULL,
                     asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL
                 WHERE e.ctid = (SELECT f.ctid FROM elections f
                     WHERE f.ns = p_ns AND f.name = p_names[i] FOR UPDATE SKIP LOCKED)

@@ -178,9 +178,11 @@ BEGIN
                CASE WHEN c.member = p_successors[i] THEN p_successor_us[i] ELSE p_grace_us END,
                CASE WHEN NOT m.takes_over OR p_hand_over_us <= 0 THEN 0
                     WHEN c.member = p_successors[i] THEN p_successor_us[i]
-                    ELSE p_hand_over_us END
-            INTO v_heir, v_heir_life, v_us, v_hand_us
-            FROM candidates c
+                    ELSE p_hand_over_us END,
+               CASE WHEN p_hand_over_us > 0 AND s.started_at = pg_postmaster_start_time()
+                     AND s.timeline IS NOT DISTINCT FROM _timeline() THEN s.era END
+            INTO v_heir, v_heir_life, v_us, v_hand_us, v_era
+            FROM settings s, candidates c
             JOIN members m ON m.ns = c.ns AND m.id = c.member AND m.life = c.life
             WHERE c.ns = p_ns AND c.election = p_names[i] AND c.priority > 0
               AND c.member <> p_member AND m.expires_at > p_now AND NOT m.condemned
@@ -188,12 +190,12 @@ BEGIN
                      c.priority DESC, c.since, c.member
             LIMIT 1;
         IF v_hand_us > 0 THEN
-            v_era := coalesce(v_era, _present_era());
+            v_era := coalesce(v_era, _era());
             UPDATE elections e
                 SET number = e.number + 1 + ((v_era - e.era)::bigint << 20), era = v_era,
                     won_by = v_heir_life,
                     won_nonce = CASE WHEN e.won_by = v_heir_life THEN e.won_nonce ELSE 0 END,
-                    holder = v_heir, life = v_heir_life, elected_at = p_now, priority = NULL,
+                    handed = true, holder = v_heir, life = v_heir_life, elected_at = p_now, priority = NULL,
                     heir = NULL, heir_until = _after(p_now, v_hand_us),
                     asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL
                 WHERE e.ctid = (SELECT f.ctid FROM elections f
@@ -355,18 +357,6 @@ LANGUAGE plpgsql AS $$
 BEGIN
     RETURN (SELECT system_identifier FROM pg_control_system());
 EXCEPTION WHEN OTHERS THEN RETURN '?';
-END $$;
-
--- The era, as every claim looks at it.
-CREATE FUNCTION {schema}._present_era() RETURNS integer
-LANGUAGE plpgsql AS $$
-DECLARE
-    v_era integer;
-BEGIN
-    SELECT s.era INTO v_era FROM settings s
-        WHERE s.started_at = pg_postmaster_start_time()
-          AND s.timeline IS NOT DISTINCT FROM _timeline();
-    RETURN coalesce(v_era, _era());
 END $$;
 
 -- The present era. A cluster or timeline that changed begins a new one: the

@@ -66,6 +66,32 @@ LANGUAGE sql STABLE AS $$
         'endpoints', j.endpoints, 'metadata', encode(j.metadata, 'hex')))
 $$;
 
+-- All that is read of one election which this life holds and nobody has paused or
+-- asked it to give up; NULL of any other.
+CREATE FUNCTION {schema}._own_view(
+    p_ns text, p_name text, p_member text, p_life uuid, p_at timestamptz
+) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_view jsonb;
+BEGIN
+    SELECT jsonb_build_object('seq', n.seq, 'members', '[]'::jsonb, 'history', '[]'::jsonb,
+        'elections', jsonb_build_array(jsonb_build_object(
+            'election', p_name, 'number', e.number, 'ahead', 0, 'candidates', '[]'::jsonb,
+            'holder', jsonb_build_object(
+                'id', m.id, 'life', m.life, 'elected_ms', _ms(e.elected_at), 'ttl_us', m.ttl,
+                'left_us', _us(least(m.expires_at, e.heir_until) - p_at),
+                'unconfirmed', e.heir_until IS NOT NULL,
+                'endpoints', p.endpoints, 'metadata', encode(p.metadata, 'hex')))))
+        INTO v_view
+        FROM elections e, members m, profiles p, namespaces n
+        WHERE e.ns = p_ns AND e.name = p_name AND (e.life = p_life) IS TRUE
+          AND e.holder = p_member AND NOT e.paused AND NOT e.asked
+          AND m.ns = p_ns AND m.id = p_member AND m.life = p_life
+          AND least(m.expires_at, e.heir_until) > p_at
+          AND p.ns = p_ns AND p.id = p_member AND n.ns = p_ns;
+    RETURN v_view;
+END $$;
+
 -- p_which: 'nothing', 'all', 'named' (p_names) or 'held' (by p_life).
 CREATE FUNCTION {schema}.read(
     p_ns text, p_which text DEFAULT 'all', p_names text[] DEFAULT '{}', p_life uuid DEFAULT NULL,
@@ -80,6 +106,13 @@ DECLARE
     v_members jsonb := '[]';
     v_history jsonb := '[]';
 BEGIN
+    -- Whether it holds what it waits for is what an heir asks, with everybody
+    -- waiting for the answer.
+    IF p_which = 'named' AND cardinality(p_names) = 1 AND NOT p_candidates AND NOT p_members
+       AND p_history = 0 AND p_asker_life IS NOT NULL THEN
+        v_elections := _own_view(p_ns, p_names[1], p_asker, p_asker_life, v_at);
+        IF v_elections IS NOT NULL THEN RETURN v_elections; END IF;
+    END IF;
     IF p_which = 'named' THEN
         v_names := p_names;
     ELSIF p_which = 'all' THEN

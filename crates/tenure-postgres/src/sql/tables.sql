@@ -98,6 +98,8 @@ CREATE TABLE {schema}.elections (
     -- Who won last, and by which attempt, whether or not the term still stands.
     won_by       uuid,
     won_nonce    bigint,
+    -- Whether the last term was handed over, and won by no bid.
+    handed       boolean NOT NULL DEFAULT false,
     holder       text COLLATE "C",
     life         uuid,
     elected_at   timestamptz,

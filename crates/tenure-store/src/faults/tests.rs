@@ -191,11 +191,9 @@ async fn hints_are_dropped_doubled_and_forged_and_entries_are_not() {
     drop(waiting);
     bench.store.hints(HintFault::Double);
     bench.wins(2).await;
-    // A win by the holder tells of the older term's end first.
     let told = [hints.next().await.unwrap(), hints.next().await.unwrap()];
     assert_eq!(told[0], told[1]);
     bench.store.hints(HintFault::Deliver);
-    hints.next().await.unwrap();
     let forged = Hint::Gone(Incarnation::from_u128(9));
     bench.store.forge(forged.clone());
     assert_eq!(hints.next().await.unwrap(), Followed::Hint(forged));

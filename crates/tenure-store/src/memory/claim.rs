@@ -23,6 +23,10 @@ impl MemoryState {
 
     /// One bid: the steps of the contract, in their order.
     fn bid(&mut self, now: Mono, wall: Timestamp, claim: &Claim, bid: &Bid) -> Claimed {
+        if self.was_handed(now, &claim.member, bid) {
+            self.stand(now, wall, &claim.member, bid);
+            return self.take_on(now, claim, bid);
+        }
         match self.attempt(&claim.member, bid) {
             Attempt::Repeated => return self.won_already(now, claim, bid),
             Attempt::Late => return self.held(now, claim, bid),
@@ -30,9 +34,6 @@ impl MemoryState {
         }
         self.stand(now, wall, &claim.member, bid);
         self.end_dead_holder(now, wall, claim, bid);
-        if self.was_handed(now, &claim.member, bid) {
-            return self.take_on(now, claim, bid);
-        }
         if self.may_win(now, &claim.member, bid) {
             return self.win(now, wall, claim, bid);
         }
@@ -96,19 +97,20 @@ impl MemoryState {
         }
     }
 
-    /// Whether the caller bids in time for what was handed over to it.
+    /// Whether the caller holds the election because it was handed over to it. Any
+    /// bid of its own is answered with that term, however late it comes.
     fn was_handed(&self, now: Mono, caller: &MemberRef, bid: &Bid) -> bool {
-        let own = self.elections.get(&bid.election).filter(|e| e.is_held_by(caller));
-        let left = own.and_then(|election| election.unconfirmed(now));
-        left.is_some_and(|left| !left.is_zero()) && bid.priority.may_lead()
+        let election = self.elections.get(&bid.election).filter(|e| !e.has_lapsed(now));
+        let handed = election.and_then(|e| e.holder.as_ref()).filter(|held| held.handed);
+        handed.is_some_and(|held| held.member == *caller) && bid.priority.may_lead()
     }
 
-    /// The term the caller holds already is its own from here on, by this bid.
+    /// The term the caller holds already is its own from here on.
     fn take_on(&mut self, now: Mono, claim: &Claim, bid: &Bid) -> Claimed {
         self.beat(now, &claim.member, claim.ttl);
         let held = self.elections.get_mut(&bid.election);
         let taken = held.and_then(|election| {
-            election.won_by(&claim.member, Some(bid.nonce));
+            election.won_by(&claim.member, bid.nonce);
             election.holder.as_mut()?.lapses = None;
             election.term(bid, &claim.member)
         });

@@ -77,7 +77,9 @@ pub(super) struct Election {
 pub(super) struct Held {
     pub(super) member: MemberRef,
     pub(super) elected_at: Timestamp,
-    /// Set while the term was handed over and not taken on: until when it stands.
+    /// Whether the term was handed over, and won by no bid.
+    pub(super) handed: bool,
+    /// Set while it was handed over and not taken on: until when it stands.
     pub(super) lapses: Option<Mono>,
 }
 
@@ -333,8 +335,9 @@ impl MemoryState {
         let election = self.elections.entry(name.clone()).or_default();
         election.enter(era);
         election.number = election.number.next();
-        election.won_by(&member, nonce);
-        election.holder = Some(Held { member: member.clone(), elected_at: wall, lapses });
+        election.won_by(&member, nonce.unwrap_or_default());
+        let handed = nonce.is_none();
+        election.holder = Some(Held { member: member.clone(), elected_at: wall, handed, lapses });
         election.step_down = None;
         election.reserved = None;
         let (number, elected_at) = (election.number, wall);
@@ -367,12 +370,11 @@ impl Member {
 }
 
 impl Election {
-    /// Remembers who won last. One to whom a term is handed won it by no bid: any
-    /// that it makes from here on is news.
-    pub(super) fn won_by(&mut self, member: &MemberRef, nonce: Option<Nonce>) {
-        let last = self.won.filter(|(winner, _)| *winner == member.incarnation);
-        let nonce = nonce.or(last.map(|(_, nonce)| nonce)).unwrap_or_default();
-        self.won = Some((member.incarnation, nonce));
+    /// Remembers who won last, and the newest of its attempts.
+    pub(super) fn won_by(&mut self, member: &MemberRef, nonce: Nonce) {
+        let own = self.won.filter(|(winner, _)| *winner == member.incarnation);
+        let newest = own.map_or(nonce, |(_, known)| known.max(nonce));
+        self.won = Some((member.incarnation, newest));
     }
 
     /// Jumps over the numbers that may have been given out and forgotten.
