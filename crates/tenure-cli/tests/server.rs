@@ -43,3 +43,20 @@ fn watch_and_run_ride_out_a_server_that_is_killed_and_restarted() {
         .collect();
     assert_eq!(terms, [1, 2], "{printed}");
 }
+
+/// A program that is handed the election trusts it for less than its command's
+/// grace at first. It waits for the heartbeat that changes that, and the command
+/// then runs to its end like any other.
+#[test]
+fn a_command_whose_program_was_handed_the_election_runs_to_its_end() {
+    let server = Server::start();
+    let world = World::on(server.url());
+    let mut first = world.run("a", &["-e", "jobs", "--", "sleep", "1000"]);
+    wait_for("the first leader", || world.leader("jobs").0);
+    let mut next = world.run("b", &["-e", "jobs", "--", "sh", "-c", "sleep 0.5; echo done"]);
+    wait_for("the second in line", || next.said().contains("stands for jobs").then_some(()));
+    first.signal(rustix::process::Signal::TERM);
+    first.code();
+    assert_eq!(next.code(), 0, "{}", next.said());
+    assert_eq!((next.printed().as_str(), world.leader("jobs").1), ("done\n", 2), "{}", next.said());
+}

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Amend, Amended, Beat, Bid, Claim, Claimed, Claims, Heartbeat, Join, Joined, MemberRef,
-    Namespace, Query, Release, Seq, Snapshot, Term, TermNumber, Timestamp, Which,
+    Amend, Amended, Beat, Bid, Claim, Claimed, Claims, ElectionName, Heartbeat, Join, Joined,
+    MemberRef, Namespace, Query, Release, Seq, Snapshot, Term, TermNumber, Timestamp, Which,
 };
 use tenure_store::Result;
 use tokio_postgres::Row;
@@ -34,6 +34,7 @@ pub(crate) struct Texts {
     resume: String,
     evict: String,
     read: String,
+    look: String,
     journal: String,
     positions: String,
     pub(crate) notify: String,
@@ -62,6 +63,7 @@ impl Texts {
             resume: amend("resume($1, $2, $3, $4)"),
             evict: amend("evict($1, $2, $3, $4, $5)"),
             read: put("SELECT {schema}.read($1, $2, $3, $4::uuid, $5, $6::uuid, $7, $8, $9)::text"),
+            look: put("SELECT {schema}.look($1, $2, $3, $4::uuid)"),
             journal: put("SELECT {schema}.journal($1, $2, $3)::text"),
             positions: put("SELECT ns, seq FROM {schema}.positions($1)"),
             notify: put("SELECT pg_notify({channel}, $1)"),
@@ -312,6 +314,11 @@ impl Way<'_> {
     }
 
     pub(crate) async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
+        if let (Which::Named(names), Some(asker)) = (&query.which, &query.asker)
+            && *query == (Query { asker: query.asker.clone(), ..Query::elections(names.clone()) })
+        {
+            return self.look(ns, names, asker).await;
+        }
         let (mut names, mut held) = (Vec::new(), None);
         let which = match &query.which {
             Which::Nothing => "nothing",
@@ -349,6 +356,33 @@ impl Way<'_> {
             .await?;
         let row = one(rows)?;
         parse::<SnapshotRow>(get(&row, "read")?)?.snapshot()
+    }
+
+    /// A candidate's look.
+    async fn look(
+        &self,
+        ns: &Namespace,
+        names: &[ElectionName],
+        asker: &MemberRef,
+    ) -> Result<Snapshot> {
+        let life = asker.incarnation.to_string();
+        let names: Vec<_> = names.iter().map(|name| name.as_str()).collect();
+        let rows = self
+            .link
+            .ask_often(
+                "looking",
+                Effect::None,
+                &self.texts.look,
+                &[
+                    (&ns.as_str(), Type::TEXT),
+                    (&names, Type::TEXT_ARRAY),
+                    (&asker.id.as_str(), Type::TEXT),
+                    (&life, Type::TEXT),
+                ],
+            )
+            .await?;
+        let row = one(rows)?;
+        parse::<SnapshotRow>(get(&row, "look")?)?.snapshot()
     }
 
     pub(crate) async fn journal(&self, ns: &Namespace, after: Seq, limit: i64) -> Result<Page> {

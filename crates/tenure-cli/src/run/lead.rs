@@ -145,11 +145,7 @@ struct Life<'a> {
 /// Waits until trust reaches past the command's grace. Just after a hand-over it is
 /// short until the store has answered a heartbeat, which takes milliseconds. Says
 /// which signal came meanwhile.
-async fn settle(
-    job: &Job<'_>,
-    leadership: &Leadership,
-    signals: &mut Signals,
-) -> Option<i32> {
+async fn settle(job: &Job<'_>, leadership: &Leadership, signals: &mut Signals) -> Option<i32> {
     let mut lost = std::pin::pin!(leadership.lost());
     while job.timings.deadlines(leadership.trusted_until()).term_at <= super::clock::now() {
         tokio::select! {

@@ -81,10 +81,8 @@ impl Machine {
     /// Nobody bids for what it owes: a store may answer the bid with that very
     /// term, and then carry out the release that is on its way.
     pub(super) fn owe(&mut self, election: &ElectionName, debt: Debt) {
-        let waits = matches!(
-            self.standings.get(election).map(|c| &c.stage),
-            Some(Stage::Waiting { .. })
-        );
+        let waits =
+            matches!(self.standings.get(election).map(|c| &c.stage), Some(Stage::Waiting { .. }));
         if debt.number.is_some() && waits && !self.mutated(Rule::BidForDebts) {
             self.standings.bid_at(election, Mono::MAX);
         }

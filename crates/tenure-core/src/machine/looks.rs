@@ -32,6 +32,8 @@ pub(super) struct Looks {
     pub(super) gone: BTreeSet<Incarnation>,
     /// When a hint last caused a bid at once.
     early_bid: Mono,
+    /// When a hint last caused a look at once.
+    early: Mono,
     pub(super) slot: Slot<Look>,
 }
 
@@ -68,16 +70,24 @@ impl Machine {
             }
             Hint::Election(election) => self.look_at(election),
             Hint::Gone(incarnation) => self.on_gone(incarnation),
-            Hint::Handed { election, to } => self.on_handed(election, &to),
+            Hint::Handed { election, to } => self.on_handed(now, election, &to),
             Hint::Vacant { election, heir } => self.on_vacant(now, election, heir.as_ref()),
         }
     }
 
-    /// One who does not stand for it any more, and whose last bid came late, gives
-    /// it back as soon as it has seen it.
-    fn on_handed(&mut self, election: ElectionName, to: &crate::MemberId) {
-        if self.standings.get(&election).is_none() && *to == self.id {
-            return self.looks.at_own_terms();
+    /// The one it was handed to looks at once, however lately it looked. If it does
+    /// not stand for it any more, and its last bid came late, it gives it back as
+    /// soon as it has seen it.
+    fn on_handed(&mut self, now: Mono, election: ElectionName, to: &crate::MemberId) {
+        if *to == self.id {
+            // A storm of such hints makes one early look (C24).
+            if now >= self.looks.early + self.settings.look_gap() {
+                self.looks.early = now;
+                self.looks.slot.hurry();
+            }
+            if self.standings.get(&election).is_none() {
+                return self.looks.at_own_terms();
+            }
         }
         self.look_at(election);
     }

@@ -87,6 +87,13 @@ impl<T> Slot<T> {
         self.not_before = self.not_before.max(until);
     }
 
+    /// At once, unless it backs off after a failure.
+    pub(super) fn hurry(&mut self) {
+        if self.failures == 0 {
+            self.not_before = Mono::ZERO;
+        }
+    }
+
     /// Forgets the request in flight: its reply will find no one.
     pub(super) fn clear(&mut self) {
         *self = Self::default();

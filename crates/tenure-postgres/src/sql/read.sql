@@ -66,32 +66,6 @@ LANGUAGE sql STABLE AS $$
         'endpoints', j.endpoints, 'metadata', encode(j.metadata, 'hex')))
 $$;
 
--- All that is read of one election which this life holds and nobody has paused or
--- asked it to give up; NULL of any other.
-CREATE FUNCTION {schema}._own_view(
-    p_ns text, p_name text, p_member text, p_life uuid, p_at timestamptz
-) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
-DECLARE
-    v_view jsonb;
-BEGIN
-    SELECT jsonb_build_object('seq', n.seq, 'members', '[]'::jsonb, 'history', '[]'::jsonb,
-        'elections', jsonb_build_array(jsonb_build_object(
-            'election', p_name, 'number', e.number, 'ahead', 0, 'candidates', '[]'::jsonb,
-            'holder', jsonb_build_object(
-                'id', m.id, 'life', m.life, 'elected_ms', _ms(e.elected_at), 'ttl_us', m.ttl,
-                'left_us', _us(least(m.expires_at, e.heir_until) - p_at),
-                'unconfirmed', e.heir_until IS NOT NULL,
-                'endpoints', p.endpoints, 'metadata', encode(p.metadata, 'hex')))))
-        INTO v_view
-        FROM elections e, members m, profiles p, namespaces n
-        WHERE e.ns = p_ns AND e.name = p_name AND (e.life = p_life) IS TRUE
-          AND e.holder = p_member AND NOT e.paused AND NOT e.asked
-          AND m.ns = p_ns AND m.id = p_member AND m.life = p_life
-          AND least(m.expires_at, e.heir_until) > p_at
-          AND p.ns = p_ns AND p.id = p_member AND n.ns = p_ns;
-    RETURN v_view;
-END $$;
-
 -- p_which: 'nothing', 'all', 'named' (p_names) or 'held' (by p_life).
 CREATE FUNCTION {schema}.read(
     p_ns text, p_which text DEFAULT 'all', p_names text[] DEFAULT '{}', p_life uuid DEFAULT NULL,
@@ -106,13 +80,6 @@ DECLARE
     v_members jsonb := '[]';
     v_history jsonb := '[]';
 BEGIN
-    -- Whether it holds what it waits for is what an heir asks, with everybody
-    -- waiting for the answer.
-    IF p_which = 'named' AND cardinality(p_names) = 1 AND NOT p_candidates AND NOT p_members
-       AND p_history = 0 AND p_asker_life IS NOT NULL THEN
-        v_elections := _own_view(p_ns, p_names[1], p_asker, p_asker_life, v_at);
-        IF v_elections IS NOT NULL THEN RETURN v_elections; END IF;
-    END IF;
     IF p_which = 'named' THEN
         v_names := p_names;
     ELSIF p_which = 'all' THEN
@@ -148,6 +115,39 @@ BEGIN
     RETURN jsonb_build_object(
         'seq', coalesce((SELECT n.seq FROM namespaces n WHERE n.ns = p_ns), 0),
         'elections', v_elections, 'members', v_members, 'history', v_history);
+END $$;
+
+-- What a candidate looks at: the elections it names, without their candidates. The
+-- same as read() answers, as text.
+--
+-- Whether it holds the one that it waits for is what an heir asks, while everybody
+-- waits for it. So that is answered first, by a query and words of its own: what
+-- this life holds, and nobody has paused or asked it to give up.
+CREATE FUNCTION {schema}.look(p_ns text, p_names text[], p_asker text, p_asker_life uuid)
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER {planned} AS $$
+DECLARE
+    v_at timestamptz := clock_timestamp();
+    v_seen text;
+BEGIN
+    IF cardinality(p_names) = 1 THEN
+        SELECT concat('{"seq":', n.seq, ',"members":[],"history":[],"elections":[{"election":',
+                to_json(e.name), ',"number":', e.number, ',"ahead":0,"candidates":[],"holder":{"id":',
+                to_json(m.id), ',"life":"', m.life, '","elected_ms":', _ms(e.elected_at),
+                ',"ttl_us":', m.ttl, ',"left_us":', _us(least(m.expires_at, e.heir_until) - v_at),
+                ',"unconfirmed":', CASE WHEN e.heir_until IS NULL THEN 'false' ELSE 'true' END,
+                ',"endpoints":', to_json(p.endpoints), ',"metadata":"', encode(p.metadata, 'hex'),
+                '"}}]}')
+            INTO v_seen
+            FROM elections e, members m, profiles p, namespaces n
+            WHERE e.ns = p_ns AND e.name = p_names[1] AND (e.life = p_asker_life) IS TRUE
+              AND e.holder = p_asker AND NOT e.paused AND NOT e.asked
+              AND m.ns = p_ns AND m.id = p_asker AND m.life = p_asker_life
+              AND least(m.expires_at, e.heir_until) > v_at
+              AND p.ns = p_ns AND p.id = p_asker AND n.ns = p_ns;
+        IF FOUND THEN RETURN v_seen; END IF;
+    END IF;
+    RETURN read(p_ns, 'named', p_names, NULL, p_asker, p_asker_life, false, false, 0)::text;
 END $$;
 
 -- The entries after one place, up to another: there are no gaps.

@@ -62,11 +62,9 @@ fn trusted(script: &Script) -> Vec<u64> {
 /// to hand it to, where the store can do that and its hints come at once.
 #[test]
 fn a_term_is_handed_over_where_that_is_of_use() {
-    for (traits, hands) in [
-        (HANDING, true),
-        (SHARED, false),
-        (StoreTraits { native_watch: false, ..HANDING }, false),
-    ] {
+    for (traits, hands) in
+        [(HANDING, true), (SHARED, false), (StoreTraits { native_watch: false, ..HANDING }, false)]
+    {
         let mut script = Script::new(traits);
         script.stand("nightly");
         let Request::Join(join) = script.asked() else { panic!("no join") };
@@ -300,4 +298,23 @@ fn nobody_bids_for_a_term_that_it_is_giving_back() {
     assert_eq!(release.items[0].number, Some(TermNumber::new(2)));
     script.run_for(100);
     assert!(!script.has_asked(is_claim), "{:?}", script.sent);
+}
+
+/// An heir that has only just looked looks again at once; a storm of such hints
+/// makes one such look.
+#[test]
+fn an_heir_does_not_wait_to_look() {
+    let mut script = waiting();
+    let me = script.me();
+    script.feed(Input::Hint(Hint::Election(name("nightly"))));
+    script.seen([held_by("nightly", member("other", 7), 1, 10_000)]);
+    let to = MemberId::new("me").unwrap();
+    let hint = || Input::Hint(Hint::Handed { election: name("nightly"), to: to.clone() });
+    script.feed(hint());
+    script.seen([held_by("nightly", member("other", 7), 1, 10_000)]);
+    script.feed(hint());
+    assert!(!script.has_asked(is_read), "{:?}", script.sent);
+    script.run_for(60);
+    script.seen([handed("nightly", me, 2, 2_000)]);
+    assert_eq!(script.elected(), [(name("nightly"), 2)]);
 }
