@@ -1,0 +1,139 @@
+//! Handing over, where PostgreSQL itself has a say: fences, promotions, crashes.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::server::Server;
+use common::words::*;
+use common::{Place, admin};
+use tenure_core::{ElectionView, Join, MemberRef, Query, Release, Term};
+use tenure_postgres::{PostgresOptions, PostgresStore, in_schema};
+use tenure_store::{FenceIn, Store};
+
+/// Long enough for anything, or over at once.
+const LONG: Duration = Duration::from_secs(600);
+const NOTHING: Duration = Duration::from_micros(1);
+
+/// `a` leads `e`, and `b`, to whom a term may be handed, stands.
+async fn couple(store: &PostgresStore) -> (Term, MemberRef) {
+    let term = leader(store, "a", 1, "e").await;
+    let heir = member("b", 2);
+    let taking = Join { takes_over: true, ..join(&heir, TTL) };
+    store.join(&ns(), &taking).await.unwrap();
+    held(store.claim(&ns(), &claim(&heir, "e", 1)).await.unwrap());
+    (term, heir)
+}
+
+async fn hand_over(store: &PostgresStore, term: &Term, stands: Duration) {
+    let given = Release { hand_over: stands, heir_grace: LONG, ..release(term) };
+    store.release(&ns(), &given).await.unwrap();
+}
+
+async fn view(store: &PostgresStore, asker: Option<&MemberRef>) -> ElectionView {
+    let query = Query { asker: asker.cloned(), ..Query::elections([election("e")]) };
+    store.read(&ns(), &query).await.unwrap().elections.remove(0)
+}
+
+/// C42: an open transaction that fenced the last term keeps a new one from
+/// beginning. The release does not wait for it, and keeps the vacancy.
+#[tokio::test]
+async fn a_fenced_term_is_given_back_and_not_handed_over() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (term, heir) = couple(&store).await;
+    let mut client = admin().await;
+    let mut open = client.transaction().await.unwrap();
+    in_schema(&mut open, &place.schema).fence_in(&ns(), &term).await.unwrap();
+    hand_over(&store, &term, LONG).await;
+    let seen = view(&store, None).await;
+    assert!(seen.holder.is_none() && seen.number == term.number, "{seen:?}");
+    assert_eq!(seen.reserved.unwrap().member, heir.id);
+    open.commit().await.unwrap();
+    assert!(won(store.claim(&ns(), &claim(&heir, "e", 2)).await.unwrap()).number > term.number);
+}
+
+/// A term that was handed over is fenced like any other, and the older one is not.
+#[tokio::test]
+async fn a_term_that_was_handed_over_can_be_fenced_at_once() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (term, heir) = couple(&store).await;
+    hand_over(&store, &term, LONG).await;
+    let number = term.number.next();
+    let next = Term { number, member: heir, ..term.clone() };
+    let mut client = admin().await;
+    let mut tx = client.transaction().await.unwrap();
+    in_schema(&mut tx, &place.schema).fence_in(&ns(), &next).await.unwrap();
+    tx.rollback().await.unwrap();
+    let mut tx = client.transaction().await.unwrap();
+    in_schema(&mut tx, &place.schema).fence_in(&ns(), &term).await.unwrap_err();
+}
+
+/// What an heir reads is the same, whether it asks by itself or with others.
+#[tokio::test]
+async fn the_look_of_an_heir_is_what_everybody_reads() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (term, heir) = couple(&store).await;
+    hand_over(&store, &term, LONG).await;
+    let own = view(&store, Some(&heir)).await;
+    let mut all = store.read(&ns(), &Query::everything()).await.unwrap();
+    let mut everybodys = all.elections.remove(0);
+    let left = own.handed_to(heir.incarnation).unwrap();
+    assert!(left > everybodys.handed_to(heir.incarnation).unwrap());
+    assert!(left <= TTL, "no more than the heir's own life: {left:?}");
+    everybodys.candidates.clear();
+    everybodys.holder.as_mut().unwrap().remaining = left;
+    assert_eq!(own, everybodys);
+    // And of one that it does not hold.
+    let other = view(&store, Some(&term.member)).await;
+    assert_eq!(other.holder.unwrap().member, heir);
+}
+
+/// A database that was promoted may have forgotten that a term was taken on: it is
+/// not taken from its holder, whatever time it was given.
+#[tokio::test]
+async fn a_promotion_confirms_what_was_handed_over() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (term, heir) = couple(&store).await;
+    hand_over(&store, &term, NOTHING).await;
+    let c = joined(&store, "c", 3).await;
+    place.sql("UPDATE {s}.settings SET timeline = timeline - 1").await;
+    let seen = held(store.claim(&ns(), &claim(&c, "e", 1)).await.unwrap());
+    assert_eq!(seen.holder.unwrap().member, heir);
+}
+
+/// Without a promotion, the same bid takes what nobody has taken on; the number
+/// rises, and the heir's count of terms is right again.
+#[tokio::test]
+async fn what_has_lapsed_is_taken_without_ending_the_heir() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (term, heir) = couple(&store).await;
+    hand_over(&store, &term, NOTHING).await;
+    let c = joined(&store, "c", 3).await;
+    let next = won(store.claim(&ns(), &claim(&c, "e", 1)).await.unwrap());
+    assert_eq!(next.number.get(), term.number.get() + 2);
+    let alive = store.heartbeat(&ns(), &beat(&heir, TTL)).await.unwrap();
+    let none = matches!(alive, tenure_core::Beat::Alive { holds: Some(0), .. });
+    assert!(none, "{alive:?}");
+}
+
+/// H18: a server that is killed right after the answer has the heir as its leader.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hand_over_survives_a_killed_server() {
+    let mut server = tokio::task::spawn_blocking(Server::start).await.unwrap();
+    let options = PostgresOptions::from_url(&server.url()).unwrap();
+    let store = PostgresStore::open(options.clone()).await.unwrap();
+    let (term, heir) = couple(&store).await;
+    hand_over(&store, &term, LONG).await;
+    server.kill();
+    server.up();
+    let store = PostgresStore::open(options).await.unwrap();
+    let seen = view(&store, None).await;
+    assert_eq!((seen.number, seen.holder.unwrap().member), (term.number.next(), heir));
+}
