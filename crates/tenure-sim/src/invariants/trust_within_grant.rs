@@ -185,10 +185,10 @@ impl Invariant for TrustWithinGrant {
                 self.granted.remove(who);
             }
             Fact::Promoted { .. } => self.promoted = true,
-            Fact::Told { who, event: Event::Lost { election, .. }, .. } => {
-                if self.leads.get(who).is_some_and(|led| led.election == *election) {
-                    self.leads.remove(who);
-                }
+            Fact::Told { who, event: Event::Lost { election, .. }, .. }
+                if self.leads.get(who).is_some_and(|led| led.election == *election) =>
+            {
+                self.leads.remove(who);
             }
             Fact::Told {
                 who,
