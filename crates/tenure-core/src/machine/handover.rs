@@ -102,16 +102,13 @@ impl Machine {
 
     /// The store has answered a heartbeat. Whether it knows now that we have
     /// taken on what was handed over.
-    pub(super) fn hear_of_taking(&mut self, named: bool, now: Mono, terms: &[TermBeat]) {
+    pub(super) fn hear_of_taking(&mut self, terms: &[TermBeat]) {
         let Some(taking) = &self.taking else { return };
         let renewed = |beat: &TermBeat| {
             beat.term == taking.term && matches!(beat.outcome, TermOutcome::Renewed { .. })
         };
         if terms.iter().any(renewed) || self.mutated(Rule::AnyBeatTakesOn) {
             self.taking = None;
-        } else if !named {
-            // It was on its way before.
-            self.membership.beat_by(now);
         }
     }
 

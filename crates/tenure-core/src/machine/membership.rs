@@ -288,8 +288,12 @@ impl Machine {
                     // then nothing is trusted any longer than it was.
                     self.beat_after(flight.started, flight.what.short);
                 } else {
-                    self.hear_of_taking(flight.what.named, now, &terms);
+                    self.hear_of_taking(&terms);
                     self.renew(now, flight.started, flight.what.short, before);
+                }
+                if self.taking.is_some() && !flight.what.named {
+                    // It was on its way before we were handed anything.
+                    self.membership.beat_by(now);
                 }
                 if !flight.what.short && self.holds_anything() {
                     // Something was won meanwhile, and this beat may have put

@@ -318,3 +318,22 @@ fn an_heir_does_not_wait_to_look() {
     script.seen([handed("nightly", me, 2, 2_000)]);
     assert_eq!(script.elected(), [(name("nightly"), 2)]);
 }
+
+/// The same, of a heartbeat that was as short as a holder's, because a bid may have
+/// won elsewhere: the next one does not wait for its turn.
+#[test]
+fn the_heartbeat_that_takes_it_on_follows_any_other_at_once() {
+    let mut script = waiting();
+    script.stand("weekly");
+    script.first(is_claim).answer(Err(UNKNOWN));
+    script.play(4_499, |_, request| is_claim(request).then_some(Err(UNKNOWN)));
+    script.run_to(4_500);
+    let short = script.take(is_beat);
+    script.sent.clear();
+    script.feed(Input::Hint(Hint::Election(name("nightly"))));
+    let me = script.me();
+    script.seen([handed("nightly", me, 2, 2_200)]);
+    assert_eq!(script.elected(), [(name("nightly"), 2)]);
+    script.reply(short.id, Ok(alive(1)));
+    assert_eq!(named(&script.take(is_beat).request), [2]);
+}
