@@ -137,3 +137,25 @@ async fn a_hand_over_survives_a_killed_server() {
     let seen = view(&store, None).await;
     assert_eq!((seen.number, seen.holder.unwrap().member), (term.number.next(), heir));
 }
+
+/// E2: a bid with the nonce that a term is noted with which no bid won does not
+/// revive what has lapsed; and what it is answered with, it holds for good.
+#[tokio::test]
+async fn a_bid_with_the_first_nonce_of_all_revives_nothing() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (term, heir) = couple(&store).await;
+    hand_over(&store, &term, NOTHING).await;
+    let mut bid = claim(&heir, "e", 0);
+    let seen = held(store.claim(&ns(), &bid).await.unwrap());
+    assert!(seen.holder.is_none(), "what has lapsed is vacant: {seen:?}");
+
+    let term = won(store.claim(&ns(), &claim(&term.member, "e", 2)).await.unwrap());
+    held(store.claim(&ns(), &claim(&heir, "e", 9)).await.unwrap());
+    hand_over(&store, &term, LONG).await;
+    bid.bids[0].priority = tenure_core::Priority::NEVER;
+    let next = won(store.claim(&ns(), &bid).await.unwrap());
+    assert_eq!(next.number, term.number.next());
+    let seen = view(&store, None).await;
+    assert!(seen.holder.is_some_and(|h| !h.unconfirmed), "an answer confirms it");
+}

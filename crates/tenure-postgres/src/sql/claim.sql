@@ -280,10 +280,15 @@ BEGIN
             -- What the nonce tells of a bid by the last winner (rule E2): it is
             -- not news, and answered from what stands.
             IF v_handed IS NOT TRUE AND v_e.won_by = p_life AND p_nonces[i] <= v_e.won_nonce THEN
-                IF v_e.life = p_life AND v_e.holder = p_member AND p_nonces[i] = v_e.won_nonce THEN
+                IF v_e.life = p_life AND v_e.holder = p_member AND p_nonces[i] = v_e.won_nonce
+                   AND (v_e.heir_until > p_now) IS NOT FALSE THEN
                     numbers[i] := v_e.number;
                     elected[i] := _ms(v_e.elected_at);
                     v_again := true;
+                    IF v_e.heir_until IS NOT NULL THEN
+                        UPDATE elections e SET heir_until = NULL
+                            WHERE e.ns = p_ns AND e.name = p_names[i];
+                    END IF;
                 END IF;
                 CONTINUE;
             END IF;

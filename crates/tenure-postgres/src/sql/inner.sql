@@ -193,9 +193,8 @@ BEGIN
             v_era := coalesce(v_era, _era());
             UPDATE elections e
                 SET number = e.number + 1 + ((v_era - e.era)::bigint << 20), era = v_era,
-                    won_by = v_heir_life,
-                    won_nonce = CASE WHEN e.won_by = v_heir_life THEN e.won_nonce ELSE 0 END,
-                    handed = true, holder = v_heir, life = v_heir_life, elected_at = p_now, priority = NULL,
+                    won_by = v_heir_life, won_nonce = 0, handed = true,
+                    holder = v_heir, life = v_heir_life, elected_at = p_now, priority = NULL,
                     heir = NULL, heir_until = _after(p_now, v_hand_us),
                     asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL
                 WHERE e.ctid = (SELECT f.ctid FROM elections f
