@@ -66,7 +66,6 @@ impl Mutation {
         Mutation::Machine(Machine::TakeOverForTtl),
         Mutation::Machine(Machine::TakenForGranted),
         Mutation::Machine(Machine::AnyBeatTakesOn),
-        Mutation::Machine(Machine::BidForDebts),
         Mutation::SuspendNotCounted,
         Mutation::Store(StoreRule::HeartbeatRevives),
         Mutation::Store(StoreRule::TakenNotEnded),

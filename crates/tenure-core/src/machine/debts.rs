@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::standing::Stage;
-use super::{Event, Flight, Machine, Rule, Slot};
+use super::{Event, Flight, Machine, Slot};
 use crate::{
     ElectionName, MemberId, Mono, Release, ReleaseCause, ReleaseItem, Request, TermNumber,
 };
@@ -83,7 +83,7 @@ impl Machine {
     pub(super) fn owe(&mut self, election: &ElectionName, debt: Debt) {
         let waits =
             matches!(self.standings.get(election).map(|c| &c.stage), Some(Stage::Waiting { .. }));
-        if debt.number.is_some() && waits && !self.mutated(Rule::BidForDebts) {
+        if debt.number.is_some() && waits {
             self.standings.bid_at(election, Mono::MAX);
         }
         self.debts.insert(election.clone(), debt);

@@ -46,8 +46,6 @@ pub enum Mutation {
     TakenForGranted,
     /// A heartbeat that did not name the term stretches the trust in it.
     AnyBeatTakesOn,
-    /// Who stands again bids for a term that it is giving back.
-    BidForDebts,
 }
 
 impl Machine {

@@ -383,8 +383,9 @@ BEGIN
                  IS NOT DISTINCT FROM coalesce(s.timeline, v_timeline) THEN s.era
             ELSE greatest(s.era + 1, v_timeline - s.first_timeline) END
         RETURNING s.era INTO v_era;
-    -- That a term was taken on which was handed over may be among what is forgotten.
-    UPDATE elections e SET heir_until = NULL
-        WHERE e.life IS NOT NULL AND e.heir_until IS NOT NULL AND e.era < v_era;
+    -- That a term was taken on which was handed over, or was given back, may be among
+    -- what is forgotten.
+    UPDATE elections e SET heir_until = NULL, handed = false
+        WHERE e.handed AND e.life IS NOT NULL AND e.era < v_era;
     RETURN v_era;
 END $$;

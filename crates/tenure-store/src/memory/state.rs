@@ -140,11 +140,13 @@ impl MemoryState {
     /// may lack: from here on the first number that each election gives out
     /// jumps by 2^20, so that numbers which were given and forgotten stay below
     /// it. Who holds a term goes on holding it, also one that was handed over:
-    /// that it was taken on may be among what is lacking.
+    /// that it was taken on may be among what is lacking. That it was given back may
+    /// be too: a bid of its holder begins a new one, as everywhere else.
     pub fn promote(&mut self) {
         self.era += 1;
         for holder in self.elections.values_mut().filter_map(|e| e.holder.as_mut()) {
             holder.lapses = None;
+            holder.handed = false;
         }
     }
 
