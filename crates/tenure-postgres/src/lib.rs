@@ -8,6 +8,7 @@ mod follow;
 pub mod fuzzing;
 mod link;
 mod options;
+mod patience;
 mod rows;
 mod schema;
 mod session;

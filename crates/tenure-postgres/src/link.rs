@@ -1,5 +1,6 @@
 //! A link: a place for one session, made again when it broke.
 
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure_store::Result;
@@ -8,6 +9,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::{self, Effect, Fate};
 use crate::options::PostgresOptions;
+use crate::patience::Patience;
 use crate::schema::quoted;
 use crate::session::Session;
 use crate::watch::Hub;
@@ -33,6 +35,7 @@ pub(crate) struct Link {
     session: Mutex<Option<Arc<Session>>>,
     /// Held while connecting, so that those who come meanwhile share the result.
     connecting: tokio::sync::Mutex<()>,
+    patience: Patience,
 }
 
 /// A parameter with its type, so that no statement has to be prepared first: one
@@ -42,7 +45,7 @@ pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 impl Link {
     pub(crate) fn new(purpose: Purpose, options: Arc<PostgresOptions>, hub: Arc<Hub>) -> Self {
         let (session, connecting) = (Mutex::new(None), tokio::sync::Mutex::new(()));
-        Self { purpose, options, hub, session, connecting }
+        Self { purpose, options, hub, session, connecting, patience: Patience::default() }
     }
 
     /// The session that stands, if one does.
@@ -111,7 +114,7 @@ impl Link {
         params: &[Param<'_>],
     ) -> Result<Vec<Row>> {
         let session = self.session().await?;
-        let asked = session.client.query_typed(sql, params);
+        let asked = pin!(session.client.query_typed(sql, params));
         self.within(doing, effect, &session, asked).await
     }
 
@@ -127,30 +130,34 @@ impl Link {
             return self.ask(doing, effect, sql, params).await;
         }
         let session = self.session().await?;
-        self.within(doing, effect, &session, session.ask_often(sql, params)).await
+        let asked = pin!(session.ask_often(sql, params));
+        self.within(doing, effect, &session, asked).await
     }
 
     /// Waits for an answer for as long as a request may take. A session that
     /// does not answer, or says that it is of no more use, is given up: the next
     /// request goes to a fresh one, and with several hosts perhaps to another.
+    ///
+    /// What was asked comes pinned: handed down by value, it would be kept, and
+    /// moved, once for each function on the way.
     pub(crate) async fn within<T>(
         &self,
         doing: &str,
         effect: Effect,
         session: &Arc<Session>,
-        asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
+        asked: Pin<&mut impl Future<Output = Result<T, tokio_postgres::Error>>>,
     ) -> Result<T> {
         let limit = self.options.request_timeout;
-        match tokio::time::timeout(limit, asked).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => {
+        match self.patience.wait(limit, asked).await {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(error)) => {
                 let (error, fate) = error::of_request(doing, effect, error);
                 if fate == Fate::Broken {
                     self.discard(session);
                 }
                 Err(error)
             }
-            Err(_) => {
+            None => {
                 self.discard(session);
                 Err(error::timed_out(doing, effect, limit))
             }

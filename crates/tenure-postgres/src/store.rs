@@ -1,6 +1,7 @@
 //! The store: the contract's verbs, carried to the server.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -180,6 +181,7 @@ impl Inner {
             let types = [Type::TEXT, Type::TEXT, Type::UUID, Type::INT8, Type::INT8, Type::INT4];
             session.client.prepare_typed(&self.texts.beat, &types).await.map(Some)
         };
+        let prepare = pin!(prepare);
         let prepare = self.beats.within("preparing heartbeats", Effect::None, session, prepare);
         Ok(session.beat.get_or_try_init(|| prepare).await?.clone())
     }
@@ -219,7 +221,7 @@ impl Inner {
         let (ns, id) = (ns.as_str(), beat.member.id.as_str());
         let params: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
             [&ns, &id, &life, &ttl, &attention, &holds];
-        let asked = session.client.execute(statement, &params);
+        let asked = pin!(session.client.execute(statement, &params));
         Ok(self.beats.within("beating", Effect::Writes, session, asked).await? == 1)
     }
 
