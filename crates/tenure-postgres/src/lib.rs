@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod beat;
 mod error;
 mod fence;
 mod follow;

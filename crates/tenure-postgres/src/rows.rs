@@ -3,7 +3,6 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use bytes::BytesMut;
 use serde::Deserialize;
 use tenure_core::{
     BadName, Candidate, ElectionName, ElectionView, EndCause, Entry, Happening, Holder,
@@ -12,7 +11,6 @@ use tenure_core::{
     Timestamp,
 };
 use tenure_store::Result;
-use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use crate::error::damaged;
 
@@ -43,25 +41,6 @@ pub(crate) fn life(text: &str) -> Result<Incarnation> {
     let hex = text.replace('-', "");
     hex.parse().map_err(|_| damaged(format_args!("the incarnation {text:?}")))
 }
-
-/// An incarnation on its way to the server, as the sixteen bytes of a `uuid`.
-#[derive(Debug)]
-pub(crate) struct Life(pub(crate) Incarnation);
-
-impl ToSql for Life {
-    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Refused> {
-        out.extend_from_slice(&self.0.as_u128().to_be_bytes());
-        Ok(IsNull::No)
-    }
-
-    fn accepts(kind: &Type) -> bool {
-        *kind == Type::UUID
-    }
-
-    to_sql_checked!();
-}
-
-type Refused = Box<dyn std::error::Error + Sync + Send>;
 
 pub(crate) fn member(id: &str, uuid: &str) -> Result<MemberRef> {
     Ok(MemberRef::new(name(id)?, life(uuid)?))

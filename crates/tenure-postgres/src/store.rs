@@ -1,29 +1,26 @@
 //! The store: the contract's verbs, carried to the server.
 
-use std::collections::HashMap;
-use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, Heartbeat, Incarnation, Join, Joined, MemberRef,
-    Namespace, Query, Release, Seq, Snapshot,
+    Amend, Amended, Beat, Claim, Claims, Heartbeat, Join, Joined, MemberRef, Namespace, Query,
+    Release, Seq, Snapshot,
 };
 use tenure_store::{
     BootClock, Capabilities, Clock, Error, ErrorKind, Following, From, Result, SharedStore, Store,
     Watch,
 };
-use tokio_postgres::Statement;
 use tokio_postgres::types::Type;
 
+use crate::beat::Known;
 use crate::error::Effect;
 use crate::follow::Follower;
 use crate::link::{Link, Purpose};
 use crate::options::PostgresOptions;
-use crate::rows::{Life, Page, micros, signed, unsigned};
+use crate::rows::Page;
 use crate::schema;
-use crate::session::Session;
-use crate::verbs::{Bids, Texts, Way, held};
+use crate::verbs::{Bids, Texts, Way};
 use crate::watch::{self, Hub};
 
 /// The most bids or releases in one request.
@@ -55,17 +52,11 @@ pub struct PostgresStore {
 pub(crate) struct Inner {
     pub(crate) options: Arc<PostgresOptions>,
     pub(crate) hub: Arc<Hub>,
-    beats: Link,
+    pub(crate) beats: Link,
     pub(crate) requests: Link,
-    texts: Texts,
-    /// What the last full answer said of each member that beats here.
-    known: Mutex<HashMap<Incarnation, Known>>,
+    pub(crate) texts: Texts,
+    pub(crate) known: Known,
 }
-
-/// How often somebody asked something of a member, and how many terms it holds.
-type Known = (i64, i32);
-/// How many members of one process may beat by the bare statement.
-const MOST_KNOWN: usize = 1_000;
 
 impl PostgresStore {
     /// Connects, and installs or checks the schema. Any number of programs may
@@ -84,7 +75,7 @@ impl PostgresStore {
             texts: Texts::new(&options.schema),
             options,
             hub,
-            known: Mutex::default(),
+            known: Known::default(),
         });
         let session = inner.requests.session().await?;
         schema::ensure(&session.client, &inner.options.schema, inner.options.migrate).await?;
@@ -120,7 +111,7 @@ impl PostgresStore {
 }
 
 impl Inner {
-    fn way<'a>(&'a self, link: &'a Link) -> Way<'a> {
+    pub(crate) fn way<'a>(&'a self, link: &'a Link) -> Way<'a> {
         // Locks are given up before the answer is: then the error says which.
         let wait = self.options.request_timeout.mul_f64(0.75).as_millis();
         Way { link, texts: &self.texts, lock_wait: i32::try_from(wait).unwrap_or(i32::MAX) }
@@ -166,83 +157,6 @@ impl Inner {
                 tracing::debug!(%error, "a session keeps its settings");
             }
         }
-    }
-
-    /// The heartbeat as a prepared statement, where that is allowed and safe.
-    async fn beat_statement(&self, session: &Arc<Session>) -> Result<Option<Statement>> {
-        if !self.hub.is_native() {
-            return Ok(None);
-        }
-        let prepare = async {
-            let row = session.client.query_typed(&self.texts.may_beat, &[]).await?;
-            if !row.first().is_some_and(|row| row.try_get("may").unwrap_or(false)) {
-                return Ok(None);
-            }
-            let types = [Type::TEXT, Type::TEXT, Type::UUID, Type::INT8, Type::INT8, Type::INT4];
-            session.client.prepare_typed(&self.texts.beat, &types).await.map(Some)
-        };
-        let prepare = pin!(prepare);
-        let prepare = self.beats.within("preparing heartbeats", Effect::None, session, prepare);
-        Ok(session.beat.get_or_try_init(|| prepare).await?.clone())
-    }
-
-    /// One heartbeat: the bare statement where that may be run, which costs the
-    /// least, or else the function with the same statement in it.
-    ///
-    /// The bare statement renews a member of which everything is as it was, and
-    /// answers nothing but that. If it is not, the function says what changed.
-    async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
-        let known = self.known(beat.member.incarnation).filter(|_| beat.held.is_empty());
-        if let Some(known) = known
-            && self.requests.is_up()
-            && let Some(session) = self.beats.present()
-            && let Some(Some(statement)) = session.beat.get()
-            && self.bare_beat(&session, statement, ns, beat, known).await?
-        {
-            let (attention, holds, seq) = (unsigned(known.0), held(known.1), Seq::START);
-            return Ok(Beat::Alive { attention, holds, seq, terms: Vec::new() });
-        }
-        // Apart, so that the usual way stays small.
-        Box::pin(self.full_beat(ns, beat)).await
-    }
-
-    /// Whether the bare statement found the member as it was. It does not say
-    /// where the journal stands: it is only run while notifications arrive, so
-    /// there is nothing about others to be learnt from it.
-    async fn bare_beat(
-        &self,
-        session: &Arc<Session>,
-        statement: &Statement,
-        ns: &Namespace,
-        beat: &Heartbeat,
-        (attention, holds): Known,
-    ) -> Result<bool> {
-        let (life, ttl) = (Life(beat.member.incarnation), micros(beat.ttl));
-        let (ns, id) = (ns.as_str(), beat.member.id.as_str());
-        let params: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
-            [&ns, &id, &life, &ttl, &attention, &holds];
-        let asked = pin!(session.client.execute(statement, &params));
-        Ok(self.beats.within("beating", Effect::Writes, session, asked).await? == 1)
-    }
-
-    /// The function, whose answer is kept for the next heartbeat.
-    async fn full_beat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
-        let session = self.beats.session().await?;
-        self.beat_statement(&session).await?;
-        let answer = self.way(&self.beats).heartbeat(ns, beat).await?;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        match answer {
-            Beat::Alive { attention, holds: Some(holds), .. } if known.len() < MOST_KNOWN => {
-                let holds = i32::try_from(holds).unwrap_or(i32::MAX);
-                known.insert(beat.member.incarnation, (signed(attention), holds));
-            }
-            _ => drop(known.remove(&beat.member.incarnation)),
-        }
-        Ok(answer)
-    }
-
-    fn known(&self, life: Incarnation) -> Option<Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&life).copied()
     }
 
     /// Claims, and while open transactions fence what could be won, again for a

@@ -10,6 +10,7 @@ use tenure_store::Result;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+use crate::beat::Figures;
 use crate::error::{Effect, damaged};
 use crate::link::Link;
 use crate::rows::{
@@ -49,7 +50,7 @@ impl Texts {
         Self {
             join: put("SELECT outcome, attention, seq, taken_by::text, left_us FROM \
                        {schema}.join($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9)"),
-            heartbeat: put("SELECT outcome, attention, holds, seq, terms::text FROM \
+            heartbeat: put("SELECT outcome, attention, holds, seq, terms::text, handle FROM \
                             {schema}.heartbeat($1, $2, $3::uuid, $4, $5, $6, $7)"),
             beat: put(include_str!("sql/beat.sql")),
             may_beat: put(include_str!("sql/may_beat.sql")),
@@ -132,8 +133,13 @@ impl Way<'_> {
         }
     }
 
-    /// A heartbeat by the function: any role that takes part may call it.
-    pub(crate) async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
+    /// A heartbeat by the function: any role that takes part may call it. With what
+    /// the next one by the bare statement expects.
+    pub(crate) async fn heartbeat(
+        &self,
+        ns: &Namespace,
+        beat: &Heartbeat,
+    ) -> Result<(Beat, Option<Figures>)> {
         let life = beat.member.incarnation.to_string();
         let some = !beat.held.is_empty();
         let names: Vec<_> = beat.held.iter().map(|term| term.election.as_str()).collect();
@@ -157,14 +163,19 @@ impl Way<'_> {
             .await?;
         let row = one(rows)?;
         match get::<&str>(&row, "outcome")? {
-            "alive" => Ok(Beat::Alive {
-                attention: unsigned(get(&row, "attention")?),
-                holds: held(get(&row, "holds")?),
-                seq: Seq::new(unsigned(get(&row, "seq")?)),
-                terms: term_beats(&beat.held, get(&row, "terms")?)?,
-            }),
-            "ended" => Ok(Beat::Ended { superseded: false }),
-            "superseded" => Ok(Beat::Ended { superseded: true }),
+            "alive" => {
+                let (attention, holds) = (get(&row, "attention")?, get(&row, "holds")?);
+                let figures = Figures { handle: get(&row, "handle")?, attention, holds };
+                let alive = Beat::Alive {
+                    attention: unsigned(attention),
+                    holds: held(holds),
+                    seq: Seq::new(unsigned(get(&row, "seq")?)),
+                    terms: term_beats(&beat.held, get(&row, "terms")?)?,
+                };
+                Ok((alive, Some(figures)))
+            }
+            "ended" => Ok((Beat::Ended { superseded: false }, None)),
+            "superseded" => Ok((Beat::Ended { superseded: true }, None)),
             other => Err(damaged(format_args!("{other:?} to a heartbeat"))),
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::server::Pooler;
 use common::words::*;
 use common::{Place, admin, until};
-use tenure_core::{Beat, Happening, Hint, Query, Release, Seq};
+use tenure_core::{Beat, Happening, Hint, Namespace, Query, Release, Seq};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::{Followed, Following, From, Store, Watch};
 
@@ -191,6 +191,36 @@ async fn a_heartbeat_updates_one_row_in_its_page() {
     until("the server has counted", || async { counted().await.0 >= 300 }).await;
     let (updates, hot) = counted().await;
     assert!(hot * 100 >= updates * 99, "{hot} of {updates} stayed in their page");
+}
+
+/// One life may be a member here and there, under one name or two: it beats for
+/// each by itself.
+#[tokio::test]
+async fn a_life_that_is_several_members_beats_for_each_of_them() {
+    let place = Place::new();
+    let store = place.open().await;
+    let all = [("one", "a"), ("one", "b"), ("two", "a")];
+    let all = all.map(|(ns, id)| (Namespace::new(ns).unwrap(), member(id, 1)));
+    for (ns, me) in &all {
+        store.join(ns, &join(me, TTL)).await.unwrap();
+    }
+    let client = admin().await;
+    let asked = format!("SELECT expires_at::text FROM {}.members ORDER BY ns, id", place.schema);
+    let ends = async || -> Vec<String> {
+        client.query(&asked, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
+    };
+    for _ in 0..3 {
+        for (place, (ns, me)) in all.iter().enumerate() {
+            // The second time it is the bare statement.
+            for _ in 0..2 {
+                let before = ends().await;
+                store.heartbeat(ns, &beat(me, TTL)).await.unwrap();
+                let after = ends().await;
+                let changed: Vec<_> = (0..all.len()).filter(|i| before[*i] != after[*i]).collect();
+                assert_eq!(changed, [place], "{me} in {ns}");
+            }
+        }
+    }
 }
 
 /// Behind a pooler in transaction mode notifications do not arrive: the store

@@ -62,8 +62,10 @@ BEGIN
         WHERE d.ids IS NOT NULL;
 
     v_now := clock_timestamp();
-    INSERT INTO members (ns, id, life, expires_at, ttl, joined_at, takes_over)
-        VALUES (p_ns, p_member, p_life, _after(v_now, p_ttl_us), p_ttl_us, v_now, p_takes_over);
+    INSERT INTO members (ns, id, life, handle, expires_at, ttl, joined_at, takes_over)
+        VALUES (p_ns, p_member, p_life,
+            hashtextextended(concat_ws(E'\t', p_ns, p_member, p_life), 0),
+            _after(v_now, p_ttl_us), p_ttl_us, v_now, p_takes_over);
     INSERT INTO profiles (ns, id, endpoints, metadata)
         VALUES (p_ns, p_member, p_endpoints, p_metadata);
     PERFORM _tell(p_ns, v_now, ARRAY[ROW('joined', NULL, NULL, p_member, p_life, NULL, NULL,
@@ -76,7 +78,7 @@ END $$;
 --
 -- One update of one row, whatever the member holds. It renews only a member
 -- that is live and not condemned at this moment (rule M1). A client that may
--- write the table can as well run the UPDATE itself.
+-- write the table can as well run the UPDATE itself, by the handle.
 --
 -- The terms named are taken on, if they were handed over to this life and their
 -- time has not passed; "terms" says of each whether it is held, and what is asked
@@ -84,7 +86,8 @@ END $$;
 CREATE FUNCTION {schema}.heartbeat(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint, p_wait_ms integer DEFAULT 0,
     p_elections text[] DEFAULT NULL, p_numbers bigint[] DEFAULT NULL
-) RETURNS TABLE (outcome text, attention bigint, holds integer, seq bigint, terms jsonb)
+) RETURNS TABLE (
+    outcome text, attention bigint, holds integer, seq bigint, terms jsonb, handle bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -101,12 +104,13 @@ BEGIN
         WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life
           AND NOT m.condemned AND m.expires_at > clock_timestamp()
         RETURNING 'alive', m.attention, m.holds,
-                  coalesce((SELECT n.seq FROM namespaces n WHERE n.ns = m.ns), 0), v_terms;
+                  coalesce((SELECT n.seq FROM namespaces n WHERE n.ns = m.ns), 0), v_terms,
+                  m.handle;
     IF NOT FOUND THEN
         RETURN QUERY SELECT CASE WHEN EXISTS (
                 SELECT FROM members m WHERE m.ns = p_ns AND m.id = p_member AND m.life <> p_life)
             THEN 'superseded' ELSE 'ended' END, NULL::bigint, NULL::integer, NULL::bigint,
-            NULL::jsonb;
+            NULL::jsonb, NULL::bigint;
     END IF;
 END $$;
 

@@ -66,6 +66,8 @@ CREATE TABLE {schema}.members (
     ns         text COLLATE "C" NOT NULL,
     id         text COLLATE "C" NOT NULL,
     life       uuid        NOT NULL,
+    -- All three in one number, which a heartbeat finds sooner.
+    handle     bigint      NOT NULL UNIQUE,
     expires_at timestamptz NOT NULL,
     ttl        bigint      NOT NULL, -- microseconds
     attention  bigint      NOT NULL DEFAULT 0,
