@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use common::server::Server;
 use common::words::*;
-use common::{Place, admin};
-use tenure_core::{ElectionView, Join, MemberRef, Query, Release, Term};
+use common::{Place, admin, waits_for_a_lock};
+use tenure_core::{ElectionView, Hint, Join, MemberRef, Query, Release, Term};
 use tenure_postgres::{PostgresOptions, PostgresStore, in_schema};
-use tenure_store::{FenceIn, Store};
+use tenure_store::{FenceIn, Followed, From, Store};
 
 /// Long enough for anything, or over at once.
 const LONG: Duration = Duration::from_secs(600);
@@ -91,6 +91,49 @@ async fn the_look_of_an_heir_is_what_everybody_reads() {
     // And of one that it does not hold.
     let other = view(&store, Some(&term.member)).await;
     assert_eq!(other.holder.unwrap().member, heir);
+    // And of one that it did not take on in time.
+    place.sql("UPDATE {s}.elections SET heir_until = now() - interval '1 second'").await;
+    let (own, everybodys) = (view(&store, Some(&heir)).await, view(&store, None).await);
+    assert!(own.holder.is_none() && own == everybodys, "{own:?} {everybodys:?}");
+}
+
+/// The heir hears by name that the term is its own, and nobody of a vacancy.
+#[tokio::test]
+async fn a_hand_over_is_hinted_at_by_the_name_of_the_heir() {
+    let place = Place::new();
+    let (store, other) = (place.open().await, place.open().await);
+    let (term, heir) = couple(&store).await;
+    let mut hints = other.follow(&ns(), From::Hints).await.unwrap();
+    hand_over(&store, &term, LONG).await;
+    let expected = [
+        Hint::Anything,
+        Hint::Handed { election: election("e"), to: heir.id },
+        Hint::Election(election("e")),
+    ];
+    for expected in expected {
+        let next = tokio::time::timeout(LONG, hints.next()).await.unwrap().unwrap();
+        assert_eq!(next, Followed::Hint(expected));
+    }
+}
+
+/// Who stands is answered without waiting where nothing changed. A term that nobody
+/// took on in time is a change, although its holder lives.
+#[tokio::test]
+async fn a_bid_for_what_has_lapsed_waits_for_its_turn() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (term, _heir) = couple(&store).await;
+    let c = joined(&store, "c", 3).await;
+    held(store.claim(&ns(), &claim(&c, "e", 1)).await.unwrap());
+    hand_over(&store, &term, NOTHING).await;
+    let mut client = admin().await;
+    let busy = client.transaction().await.unwrap();
+    let lock = format!("SELECT pg_advisory_xact_lock({}._lock($1))", place.schema);
+    busy.execute(&lock, &[&ns().as_str()]).await.unwrap();
+    let bid = tokio::spawn(async move { store.claim(&ns(), &claim(&c, "e", 2)).await.unwrap() });
+    waits_for_a_lock(&admin().await, &format!("{}\".claims", place.schema)).await;
+    busy.commit().await.unwrap();
+    assert!(won(bid.await.unwrap()).number > term.number);
 }
 
 /// A database that was promoted may have forgotten that a term was taken on: it is
@@ -105,6 +148,25 @@ async fn a_promotion_confirms_what_was_handed_over() {
     place.sql("UPDATE {s}.settings SET timeline = timeline - 1").await;
     let seen = held(store.claim(&ns(), &claim(&c, "e", 1)).await.unwrap());
     assert_eq!(seen.holder.unwrap().member, heir);
+}
+
+/// And it hands on what was handed to it before the promotion, by a number that
+/// nobody had on the other side of it.
+#[tokio::test]
+async fn what_was_handed_over_is_handed_on_after_a_promotion() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (term, heir) = couple(&store).await;
+    hand_over(&store, &term, LONG).await;
+    let again = Join { takes_over: true, ..join(&term.member, TTL) };
+    store.join(&ns(), &again).await.unwrap();
+    held(store.claim(&ns(), &claim(&term.member, "e", 2)).await.unwrap());
+    place.sql("UPDATE {s}.settings SET timeline = timeline - 1").await;
+    let handed = Term { number: term.number.next(), member: heir, ..term.clone() };
+    hand_over(&store, &handed, LONG).await;
+    let seen = view(&store, None).await;
+    assert_eq!(seen.number.get(), handed.number.get() + 1 + (1 << 20));
+    assert_eq!(seen.holder.unwrap().member, term.member);
 }
 
 /// Without a promotion, the same bid takes what nobody has taken on; the number

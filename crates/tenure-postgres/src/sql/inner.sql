@@ -85,24 +85,35 @@ LANGUAGE sql STABLE AS $$
     SELECT p_at + p_us * interval '1 microsecond'
 $$;
 
--- The hint an entry amounts to, for listeners: a letter and its words, with
--- tabs between, which no name can hold. An election that somebody was elected to
--- at once, as the next entry tells, is not vacant: it was handed over, or won anew
--- by whoever held it.
-CREATE FUNCTION {schema}._hint(p_entry {schema}.entry, p_next {schema}.entry) RETURNS text
-LANGUAGE sql STABLE AS $$
-    SELECT CASE
-        WHEN p_entry.kind = 'released' AND p_next.kind = 'elected'
-             AND p_next.election = p_entry.election
-            THEN CASE WHEN p_next.member <> p_entry.member
-                 THEN E'h\t' || p_entry.election || E'\t' || p_next.member END
-        WHEN p_entry.kind IN ('left', 'ended') THEN E'g\t' || p_entry.life
-        WHEN p_entry.kind = 'released'
-            THEN E'v\t' || p_entry.election || coalesce(E'\t' || p_entry.heir, '')
-        WHEN p_entry.kind IN ('elected', 'step-down asked', 'paused', 'resumed')
-            THEN E'e\t' || p_entry.election
-    END
-$$;
+-- The hints that entries amount to, for listeners, a line for each: a letter and
+-- its words, with tabs between, which no name can hold. An election that somebody
+-- was elected to at once, as the next entry tells, is not vacant: it was handed
+-- over, or won anew by whoever held it.
+CREATE FUNCTION {schema}._hints(p_entries {schema}.entry[]) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_e entry;
+    v_before entry;
+    v_hint text;
+    v_hints text := '';
+BEGIN
+    FOREACH v_e IN ARRAY p_entries LOOP
+        IF v_e.kind = 'elected' AND v_before.kind = 'released'
+           AND v_e.election = v_before.election THEN
+            v_hint := CASE WHEN v_e.member <> v_before.member
+                THEN E'\nh\t' || v_e.election || E'\t' || v_e.member END;
+        END IF;
+        v_hints := v_hints || coalesce(v_hint, '');
+        v_hint := CASE
+            WHEN v_e.kind = 'released'
+                THEN E'\nv\t' || v_e.election || coalesce(E'\t' || v_e.heir, '')
+            WHEN v_e.kind IN ('elected', 'step-down asked', 'paused', 'resumed')
+                THEN E'\ne\t' || v_e.election
+            WHEN v_e.kind IN ('left', 'ended') THEN E'\ng\t' || v_e.life END;
+        v_before := v_e;
+    END LOOP;
+    RETURN v_hints || coalesce(v_hint, '');
+END $$;
 
 -- Writes entries, tells those who listen, forgets what is too old, and says
 -- where the journal stands. The caller has entered. Entries that name no election
@@ -131,11 +142,8 @@ BEGIN
 
     -- A payload is only a hint. One that might be too long (8,000 bytes, when each
     -- name has 200) says "look".
-    v_payload := concat_ws(E'\n', p_ns, v_last::text,
-        CASE WHEN v_count > 16 THEN 'a' ELSE _hint(p_entries[1], p_entries[2]) END);
-    FOR i IN 2 .. CASE WHEN v_count <= 16 THEN v_count ELSE 0 END LOOP
-        v_payload := concat_ws(E'\n', v_payload, _hint(p_entries[i], p_entries[i + 1]));
-    END LOOP;
+    v_payload := p_ns || E'\n' || v_last
+        || CASE WHEN v_count > 16 THEN E'\na' ELSE _hints(p_entries) END;
     v_payload := pg_notify({channel}, v_payload);
 
     -- A tenth late, so that not every transition pays for it.
@@ -161,11 +169,14 @@ CREATE FUNCTION {schema}._vacate(
     p_hand_over_us bigint
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
+    v_name text;
+    v_named text;
     v_number bigint;
     v_heir text;
     v_heir_life uuid;
+    v_takes_over boolean;
     v_us bigint;
-    v_hand_us bigint;
+    v_row tid;
     v_era integer;
     v_taken boolean[];
     v_heirs text[];
@@ -174,48 +185,54 @@ DECLARE
 BEGIN
     FOR i IN 1 .. coalesce(cardinality(p_names), 0) LOOP
         CONTINUE WHEN p_numbers[i] IS NULL;
-        SELECT c.member, c.life,
-               CASE WHEN c.member = p_successors[i] THEN p_successor_us[i] ELSE p_grace_us END,
-               CASE WHEN NOT m.takes_over OR p_hand_over_us <= 0 THEN 0
-                    WHEN c.member = p_successors[i] THEN p_successor_us[i]
-                    ELSE p_hand_over_us END,
-               CASE WHEN p_hand_over_us > 0 AND s.started_at = pg_postmaster_start_time()
-                     AND s.timeline IS NOT DISTINCT FROM _timeline() THEN s.era END
-            INTO v_heir, v_heir_life, v_us, v_hand_us, v_era
-            FROM settings s, candidates c
+        v_name := p_names[i];
+        v_named := p_successors[i];
+        SELECT c.member, c.life, m.takes_over INTO v_heir, v_heir_life, v_takes_over
+            FROM candidates c
             JOIN members m ON m.ns = c.ns AND m.id = c.member AND m.life = c.life
-            WHERE c.ns = p_ns AND c.election = p_names[i] AND c.priority > 0
+            WHERE c.ns = p_ns AND c.election = v_name AND c.priority > 0
               AND c.member <> p_member AND m.expires_at > p_now AND NOT m.condemned
-            ORDER BY coalesce(c.member = p_successors[i], false) DESC,
-                     c.priority DESC, c.since, c.member
+            ORDER BY coalesce(c.member = v_named, false) DESC, c.priority DESC, c.since, c.member
             LIMIT 1;
-        IF v_hand_us > 0 THEN
-            v_era := coalesce(v_era, _era());
-            UPDATE elections e
-                SET number = e.number + 1 + ((v_era - e.era)::bigint << 20), era = v_era,
-                    won_by = v_heir_life, won_nonce = 0, handed = true,
-                    holder = v_heir, life = v_heir_life, elected_at = p_now, priority = NULL,
-                    heir = NULL, heir_until = _after(p_now, v_hand_us),
-                    asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL
-                WHERE e.ctid = (SELECT f.ctid FROM elections f
-                    WHERE f.ns = p_ns AND f.name = p_names[i] AND (f.life = p_life) IS TRUE
-                      AND f.holder = p_member AND f.number = p_numbers[i] AND NOT f.paused
-                    FOR UPDATE SKIP LOCKED)
-                RETURNING e.number INTO v_number;
+        v_us := CASE WHEN v_heir = v_named THEN coalesce(p_successor_us[i], 0) END;
+        IF v_takes_over AND p_hand_over_us > 0 AND (v_us > 0) IS NOT FALSE THEN
+            -- Found and changed in two steps, which takes less than in one.
+            SELECT f.ctid, CASE WHEN s.started_at = pg_postmaster_start_time()
+                    AND s.timeline IS NOT DISTINCT FROM _timeline() THEN s.era END
+                INTO v_row, v_era FROM elections f, settings s
+                WHERE f.ns = p_ns AND f.name = v_name AND (f.life = p_life) IS TRUE
+                  AND f.holder = p_member AND f.number = p_numbers[i] AND NOT f.paused
+                  AND s.only_row
+                FOR UPDATE OF f SKIP LOCKED;
             IF FOUND THEN
-                DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = p_names[i]
+                IF v_era IS NULL THEN
+                    v_era := _era();
+                    -- Which may have changed this row too.
+                    SELECT f.ctid INTO v_row FROM elections f
+                        WHERE f.ns = p_ns AND f.name = v_name;
+                END IF;
+                UPDATE elections e
+                    SET number = e.number + 1 + ((v_era - e.era)::bigint << 20), era = v_era,
+                        won_by = v_heir_life, won_nonce = 0, handed = true,
+                        holder = v_heir, life = v_heir_life, elected_at = p_now, priority = NULL,
+                        heir = NULL, heir_until = _after(p_now, coalesce(v_us, p_hand_over_us)),
+                        asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL
+                    WHERE e.ctid = v_row
+                    RETURNING e.number INTO v_number;
+                DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = v_name
                     AND c.member = p_member AND (c.life = p_life) IS TRUE;
                 v_given := v_given + 1;
                 v_heirs := v_heirs || v_heir;
                 v_taken := v_taken || true;
                 v_entries := v_entries || ARRAY[
-                    ROW('released', p_names[i], p_numbers[i], p_member, p_life, NULL,
+                    ROW('released', v_name, p_numbers[i], p_member, p_life, NULL,
                         coalesce(p_causes[i], 'resigned'), NULL, NULL, NULL, NULL, NULL)::entry,
-                    ROW('elected', p_names[i], v_number, v_heir, v_heir_life, NULL,
+                    ROW('elected', v_name, v_number, v_heir, v_heir_life, NULL,
                         NULL, NULL, NULL, NULL, NULL, NULL)::entry];
                 CONTINUE;
             END IF;
         END IF;
+        v_us := coalesce(v_us, p_grace_us);
         IF (v_us > 0) IS NOT TRUE THEN
             v_heir := NULL;
         END IF;
@@ -224,18 +241,18 @@ BEGIN
                 asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL,
                 heir = v_heir,
                 heir_until = CASE WHEN v_heir IS NOT NULL THEN _after(p_now, v_us) END
-            WHERE e.ns = p_ns AND e.name = p_names[i] AND (e.life = p_life) IS TRUE
+            WHERE e.ns = p_ns AND e.name = v_name AND (e.life = p_life) IS TRUE
               AND e.holder = p_member AND e.number = p_numbers[i]
             RETURNING e.number INTO v_number;
         CONTINUE WHEN NOT FOUND;
-        DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = p_names[i]
+        DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = v_name
             AND c.member = p_member AND (c.life = p_life) IS TRUE;
         v_given := v_given + 1;
         IF v_heir IS NOT NULL THEN
             v_heirs := v_heirs || v_heir;
             v_taken := v_taken || false;
         END IF;
-        v_entries := v_entries || ROW('released', p_names[i], v_number, p_member, p_life, NULL,
+        v_entries := v_entries || ROW('released', v_name, v_number, p_member, p_life, NULL,
             coalesce(p_causes[i], 'resigned'), NULL, NULL, v_heir, NULL, NULL)::entry;
     END LOOP;
     IF v_entries IS NULL THEN RETURN NULL; END IF;
