@@ -208,7 +208,7 @@ pub(crate) async fn one_who_follows_hints_hears_of_no_vacancy(world: &World<'_>)
 }
 
 /// C10: the hand-over that names its successor states for how long, be that longer
-/// or shorter than for others.
+/// or shorter than for others, or not at all.
 pub(crate) async fn a_successor_named_leads_for_a_time_of_its_own(world: &World<'_>) -> Outcome {
     if !hands_over(world).await {
         return keeps_instead(world).await;
@@ -216,8 +216,13 @@ pub(crate) async fn a_successor_named_leads_for_a_time_of_its_own(world: &World<
     let Cast { a, term, heir, other } = cast(world).await?;
     let brief = a.win("brief").await?;
     other.lose_by("brief", How::priority(OTHER)).await?;
+    let never = a.win("never").await?;
+    other.lose_by("never", How::priority(OTHER)).await?;
     let time = world.long() / 2;
     let to = |time| (other.me.id.clone(), time);
+    a.hand_over_to(&never, to(Duration::ZERO), time).await?;
+    let view = world.view("never").await?;
+    ensure!(view.holder.is_none() && view.number == never.number, "it is vacant: {view:?}");
     a.hand_over_to(&term, to(time), world.unit()).await?;
     a.hand_over_to(&brief, to(world.unit()), time).await?;
     world.lapse(&[&heir, &other]).await?;

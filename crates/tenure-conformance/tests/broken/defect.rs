@@ -239,6 +239,8 @@ defects! {
     KeepsFirstJoin => ["handover::nobody_is_handed_a_term_unasked"],
     /// A successor gets it for as long as anybody would (C10).
     OneTimeForAll => ["handover::a_successor_named_leads_for_a_time_of_its_own"],
+    /// A successor gets it even where it is to get it for no time.
+    HandsOverForNoTime => ["handover::a_successor_named_leads_for_a_time_of_its_own"],
     /// What is handed over is the heir's at once, dead or alive.
     HandsOverForGood => [
         "handover::the_preferred_heir_leads_in_the_same_step",

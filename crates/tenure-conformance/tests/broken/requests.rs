@@ -97,6 +97,12 @@ impl Defect {
                 Defect::OneTimeForAll => {
                     item.successor.iter_mut().for_each(|(_, time)| *time = release.hand_over);
                 }
+                Defect::HandsOverForNoTime => {
+                    let named = item.successor.iter_mut();
+                    named.filter(|(_, time)| time.is_zero()).for_each(|(_, time)| {
+                        *time = release.hand_over;
+                    });
+                }
                 Defect::OneCause => item.cause = ReleaseCause::Resigned,
                 Defect::LateReleaseWithdraws => {
                     let mut withdrawal = item.clone();
