@@ -81,8 +81,10 @@ impl Inner {
             let Figures { handle, attention, holds } = figures;
             let ttl = micros(beat.ttl);
             let params: [&(dyn ToSql + Sync); 4] = [&handle, &ttl, &attention, &holds];
-            let asked = pin!(session.client.execute(statement, &params));
-            if self.beats.within("beating", Effect::Writes, &session, asked).await? == 1 {
+            // By itself it is just small enough to be allocated fast.
+            let mut asked = Box::pin(session.client.execute_raw(statement, params));
+            let done = self.beats.within("beating", Effect::Writes, &session, asked.as_mut());
+            if done.await? == 1 {
                 let (attention, holds) = (unsigned(attention), held(holds));
                 return Ok(Beat::Alive { attention, holds, seq: Seq::START, terms: Vec::new() });
             }
