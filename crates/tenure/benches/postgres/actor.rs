@@ -10,7 +10,7 @@ use tenure_store::BootClock;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::Outcome;
-use crate::peers::River;
+use crate::peers::{River, listen};
 
 /// Says that this program is to play a part, and which.
 pub(crate) const PART: &str = "play-a-part";
@@ -24,6 +24,10 @@ pub(crate) enum Part {
     River,
     /// Holds so many elections, through the library.
     Holder(usize),
+    /// Sends a bare NOTIFY whenever it is told to, and waits for the answer.
+    Notifier,
+    /// Answers each with one of its own.
+    Echo,
 }
 
 /// A process that plays a part.
@@ -39,6 +43,8 @@ impl Actor {
         let part = match part {
             Part::Tenure => "tenure".to_owned(),
             Part::River => "river".to_owned(),
+            Part::Notifier => "notifier".to_owned(),
+            Part::Echo => "echo".to_owned(),
             Part::Holder(count) => count.to_string(),
         };
         let mut process = Command::new(std::env::current_exe()?)
@@ -102,6 +108,8 @@ pub(crate) async fn play(part: &str, url: &str, place: &str, ttl: &str) -> Outco
     match part {
         "tenure" => stand(url, place, ttl).await,
         "river" => stand_by_river(url, place, ttl).await,
+        "notifier" => notify(url, place).await,
+        "echo" => echo(url, place).await,
         count => hold(count.parse()?, url, place, ttl).await,
     }
 }
@@ -193,6 +201,47 @@ async fn stand_by_river(url: &str, name: &str, ttl: Duration) -> Outcome {
             return Ok(());
         }
         say("resigned", from)?;
+    }
+}
+
+/// Notifies, waits for the answer, and says from when on once it is asked to.
+async fn notify(url: &str, channel: &str) -> Outcome {
+    let (mut orders, (client, mut heard)) = (orders(), listen(url, "back").await?);
+    let text = format!("NOTIFY {channel}");
+    say("listening", now())?;
+    while orders.recv().await.is_some() {
+        let from = now();
+        let (sent, until) = tokio::join!(client.batch_execute(&text), async {
+            heard.recv().await;
+            now()
+        });
+        sent?;
+        say("back", until)?;
+        if orders.recv().await.is_none() {
+            break;
+        }
+        say("notified", from)?;
+    }
+    Ok(())
+}
+
+/// Answers notifications, and says when it heard the last once it is asked to.
+async fn echo(url: &str, channel: &str) -> Outcome {
+    let (mut orders, (client, mut heard)) = (orders(), listen(url, channel).await?);
+    let mut at = now();
+    say("listening", at)?;
+    loop {
+        tokio::select! {
+            note = heard.recv() => {
+                note.ok_or("the connection was lost")?;
+                at = now();
+                client.batch_execute("NOTIFY back").await?;
+            }
+            order = orders.recv() => match order {
+                Some(_) => say("heard", at)?,
+                None => return Ok(()),
+            },
+        }
     }
 }
 

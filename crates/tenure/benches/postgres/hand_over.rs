@@ -54,8 +54,38 @@ impl Couple {
     }
 }
 
-/// Notifications on one server, bare and with commits that wait for the disk.
-struct Floor {
+/// A bare NOTIFY from one process to another, and one back.
+struct Bare {
+    notifier: Actor,
+    echo: Actor,
+}
+
+impl Bare {
+    fn start(server: &Server) -> Outcome<Self> {
+        let start = |part| -> Outcome<Actor> {
+            let mut actor = Actor::start(part, &server.url("bare"), "there", TTL)?;
+            actor.hear("listening")?;
+            Ok(actor)
+        };
+        Ok(Self { notifier: start(Part::Notifier)?, echo: start(Part::Echo)? })
+    }
+
+    /// The milliseconds until it is heard, and until the answer is.
+    async fn notify(&mut self) -> Outcome<[f64; 2]> {
+        tokio::time::sleep(SETTLES).await;
+        self.notifier.order("notify")?;
+        let back = self.notifier.hear("back")?;
+        self.notifier.order("say when")?;
+        let from = self.notifier.hear("notified")?;
+        self.echo.order("say when")?;
+        let heard = self.echo.hear("heard")?;
+        Ok([heard, back].map(|until| (until as f64 - from as f64) / 1e6))
+    }
+}
+
+/// One row is written with a notification, and when that is heard another is: what
+/// a release and a claim cannot do without.
+struct Written {
     sends: tokio_postgres::Client,
     hears: tokio_postgres::Client,
     heard: tokio::sync::mpsc::UnboundedReceiver<()>,
@@ -63,7 +93,7 @@ struct Floor {
     writes: tokio_postgres::Statement,
 }
 
-impl Floor {
+impl Written {
     async fn new(server: &Server) -> Outcome<Self> {
         let url = server.url("floor");
         let sends = connect(&url).await?;
@@ -75,19 +105,7 @@ impl Floor {
         Ok(Self { sends, hears, heard, tells, writes })
     }
 
-    /// From sending a NOTIFY until it is heard.
-    async fn bare(&mut self) -> Outcome<f64> {
-        tokio::time::sleep(SETTLES).await;
-        let from = Instant::now();
-        let sent = self.sends.batch_execute("NOTIFY floor");
-        let (sent, _) = tokio::join!(sent, self.heard.recv());
-        sent?;
-        Ok(from.elapsed().as_secs_f64() * 1e3)
-    }
-
-    /// One row is written with a notification, and when that is heard another
-    /// is: what a release and a claim cannot do without.
-    async fn written(&mut self) -> Outcome<f64> {
+    async fn write(&mut self) -> Outcome<f64> {
         tokio::time::sleep(SETTLES).await;
         let from = Instant::now();
         let sent = self.sends.query(&self.tells, &[]);
@@ -113,26 +131,35 @@ pub(crate) async fn run(
         let name = format!("hand-over-{place}-{run}");
         let mut ours = Couple::start(Part::Tenure, &server.url("tenure"), &name)?;
         let mut river = Couple::start(Part::River, &server.url("peers"), &name)?;
-        let mut floor = Floor::new(server).await?;
-        let mut times: [Vec<f64>; 4] = Default::default();
+        let mut bare = Bare::start(server)?;
+        let mut written = Written::new(server).await?;
+        let mut times: [Vec<f64>; 5] = Default::default();
         for _ in 0..ROUNDS {
-            times[0].push(ours.hand_over(reigns).await?);
-            times[1].push(river.hand_over(reigns).await?);
-            times[2].push(floor.bare().await?);
-            times[3].push(floor.written().await?);
+            let tenure = ours.hand_over(reigns).await?;
+            let river = river.hand_over(reigns).await?;
+            let [there, and_back] = bare.notify().await?;
+            let written = written.write().await?;
+            for (times, time) in times.iter_mut().zip([tenure, river, there, and_back, written]) {
+                times.push(time);
+            }
         }
-        let [t, r, b, w] = &mut times;
-        let ours = report.spread(&format!("{place}: Tenure"), t, "ms");
-        let river = report.spread(&format!("{place}: River's protocol"), r, "ms");
-        let bare = report.spread(&format!("{place}: a bare NOTIFY, until heard"), b, "ms");
-        let written = report.spread(&format!("{place}: two commits and a NOTIFY"), w, "ms");
-        report.at_most(&format!("{place}: hand-over / River's protocol"), ours / river, 0.1, "x");
-        report.shown(
-            &format!("{place}: hand-over / two commits and a NOTIFY"),
-            ours / written,
-            "x",
-        );
-        report.at_most(&format!("{place}: hand-over / bare NOTIFY"), ours / bare, 5.0, "x");
+        let names = [
+            "Tenure",
+            "River's protocol",
+            "a bare NOTIFY, until it is heard",
+            "a bare NOTIFY, there and back",
+            "two commits and a NOTIFY",
+        ];
+        let mut mids = [0.0; 5];
+        for ((mid, name), times) in mids.iter_mut().zip(names).zip(&mut times) {
+            *mid = report.spread(&format!("{place}: {name}"), times, "ms");
+        }
+        let [tenure, river, there, and_back, written] = mids;
+        let over = |what: &str| format!("{place}: hand-over / {what}");
+        report.at_most(&over("River's protocol"), tenure / river, 0.1, "x");
+        report.at_most(&over("a NOTIFY's round trip"), tenure / and_back, 5.0, "x");
+        report.shown(&over("a NOTIFY, one way"), tenure / there, "x");
+        report.shown(&over("two commits and a NOTIFY"), tenure / written, "x");
     }
     polled(report, reigns, run, disk).await
 }

@@ -224,6 +224,15 @@ pub(crate) async fn listen(url: &str, channel: &str) -> Outcome<(Client, Unbound
     Ok((client, hears))
 }
 
+/// The first so many numbers, in any order.
+pub(crate) fn shuffled(count: usize) -> Outcome<Vec<usize>> {
+    let mut all: Vec<usize> = (0..count).collect();
+    for last in (1..count).rev() {
+        all.swap(last, ((dice()? * (last + 1) as f64) as usize).min(last));
+    }
+    Ok(all)
+}
+
 /// From zero to one.
 pub(crate) fn dice() -> Outcome<f64> {
     Ok(f64::from(getrandom::u32()?) / f64::from(u32::MAX))

@@ -15,7 +15,7 @@ use crate::Outcome;
 
 /// Databases, one for each kind of contender: a notification wakes everybody who
 /// listens in its database, on whatever channel.
-pub(crate) const DATABASES: [&str; 3] = ["tenure", "peers", "floor"];
+pub(crate) const DATABASES: [&str; 4] = ["tenure", "peers", "floor", "bare"];
 
 /// A private PostgreSQL; gone when this is.
 pub(crate) struct Server {
