@@ -35,7 +35,16 @@ struct Cast {
     other: Actor,
 }
 
-async fn cast(world: &World<'_>) -> Outcome<Cast> {
+/// Everybody, for a store that hands over. Of another, what it does instead is
+/// checked, and there is nobody.
+async fn cast(world: &World<'_>) -> Outcome<Option<Cast>> {
+    if !hands_over(world).await {
+        return keeps_instead(world).await.map(|()| None);
+    }
+    gather(world).await.map(Some)
+}
+
+async fn gather(world: &World<'_>) -> Outcome<Cast> {
     let a = world.member("a").await?;
     let (other, heir) = (world.taker("other").await?, world.taker("heir").await?);
     let term = a.win("e").await?;
@@ -51,7 +60,7 @@ async fn hands_over(world: &World<'_>) -> bool {
 /// The other way: a store that denies it does what a release did before, and its
 /// heartbeats say no more of the terms they name.
 async fn keeps_instead(world: &World<'_>) -> Outcome {
-    let Cast { a, term, heir, other } = cast(world).await?;
+    let Cast { a, term, heir, other } = gather(world).await?;
     a.hand_over(&term, world.long()).await?;
     kept_for(world, &heir, &term).await?;
     other.lose_by("e", How::priority(OTHER)).await?;
@@ -112,10 +121,7 @@ async fn take_on(heir: &Actor, term: &Term) -> Outcome {
 /// F4, H5, H6: the preferred candidate holds a new term, under the number that a
 /// bid would have got, and for no longer than it was handed.
 pub(crate) async fn the_preferred_heir_leads_in_the_same_step(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
-        return keeps_instead(world).await;
-    }
-    let Cast { a, term, heir, other } = cast(world).await?;
+    let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     let claimed = a.win("claimed").await?;
     a.resign(&claimed).await?;
     let by_bid = other.win("claimed").await?;
@@ -137,10 +143,7 @@ pub(crate) async fn the_preferred_heir_leads_in_the_same_step(world: &World<'_>)
 /// N1, B8: without any hint the heir finds the term among what it holds, and its
 /// heartbeat tells it that there is something to find.
 pub(crate) async fn the_heir_can_find_what_it_was_handed(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
-        return keeps_instead(world).await;
-    }
-    let Cast { a, term, heir, other } = cast(world).await?;
+    let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     a.hand_over(&term, world.long()).await?;
     same!(heir.holding().await?, ["e"], "what the heir holds");
     same!(other.holding().await?, [""; 0], "what another holds");
@@ -161,7 +164,7 @@ pub(crate) async fn the_journal_tells_of_a_release_and_an_election(world: &World
     if !capabilities.hands_over || !capabilities.journal {
         return keeps_instead(world).await;
     }
-    let Cast { a, term, heir, .. } = cast(world).await?;
+    let Cast { a, term, heir, .. } = gather(world).await?;
     let before = world.happenings().await?.len();
     a.hand_over(&term, world.long()).await?;
     let next = handed(world, "e", &heir).await?;
@@ -181,10 +184,7 @@ pub(crate) async fn the_journal_tells_of_a_release_and_an_election(world: &World
 /// N1: whoever follows hints is told of the election, and not of a vacancy for
 /// which everybody would run.
 pub(crate) async fn one_who_follows_hints_hears_of_no_vacancy(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
-        return keeps_instead(world).await;
-    }
-    let Cast { a, term, heir, other } = cast(world).await?;
+    let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     let mut following = heir.store.follow(&heir.ns, From::Hints).await?;
     same!(world.heard(&mut *following).await?, Followed::Hint(Hint::Anything), "the first hint");
     a.hand_over(&term, world.long()).await?;
@@ -210,10 +210,7 @@ pub(crate) async fn one_who_follows_hints_hears_of_no_vacancy(world: &World<'_>)
 /// C10: the hand-over that names its successor states for how long, be that longer
 /// or shorter than for others, or not at all.
 pub(crate) async fn a_successor_named_leads_for_a_time_of_its_own(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
-        return keeps_instead(world).await;
-    }
-    let Cast { a, term, heir, other } = cast(world).await?;
+    let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     let brief = a.win("brief").await?;
     other.lose_by("brief", How::priority(OTHER)).await?;
     let never = a.win("never").await?;
@@ -240,10 +237,7 @@ pub(crate) async fn a_successor_named_leads_for_a_time_of_its_own(world: &World<
 /// over, or the release does not ask for it, the vacancy is kept as ever; it does
 /// not go to the next in line.
 pub(crate) async fn nobody_is_handed_a_term_unasked(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
-        return keeps_instead(world).await;
-    }
-    let Cast { a, term, mut heir, other } = cast(world).await?;
+    let Some(Cast { a, term, mut heir, other }) = cast(world).await? else { return Ok(()) };
     let plain = world.member("plain").await?;
     plain.lose_by("e", How::priority(HEIR + 1)).await?;
     a.hand_over(&term, world.long()).await?;
@@ -321,10 +315,7 @@ async fn elected_right_after_its_release(world: &World<'_>, term: &Term) -> Outc
 
 /// E6: nobody is newly elected during a pause, by a release either.
 pub(crate) async fn a_paused_election_is_not_handed_over(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
-        return keeps_instead(world).await;
-    }
-    let Cast { a, term, heir, .. } = cast(world).await?;
+    let Some(Cast { a, term, heir, .. }) = cast(world).await? else { return Ok(()) };
     world.pause("e").await?;
     a.hand_over(&term, world.long()).await?;
     kept_for(world, &heir, &term).await?;

@@ -18,9 +18,9 @@
 //! - Losing a term, rejoining, retrying: none of it needs the application.
 //!
 //! A path through the code: `Stand` → [`bids`] sends a claim → `Won` →
-//! [`leading`] emits `Elected` → [`membership`] beats, each answer extends trust
-//! ([`handover`] is the other way to begin) → the end of trust, a step-down ([`looks`]) or `Resign` → `Lost` →
-//! [`debts`] releases the term.
+//! [`leading`] emits `Elected` ([`handover`] is the other way to begin) →
+//! [`membership`] beats, each answer extends trust → the end of trust, a step-down
+//! ([`looks`]) or `Resign` → `Lost` → [`debts`] releases the term.
 
 mod bids;
 mod debts;

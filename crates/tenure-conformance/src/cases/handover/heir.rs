@@ -39,10 +39,7 @@ async fn abandoned(world: &World<'_>, term: &Term) -> Outcome {
 /// T1: named in a heartbeat in time, it is a term like any other, which stands as
 /// long as its holder lives.
 pub(crate) async fn a_heartbeat_that_names_it_takes_it_on(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
-        return keeps_instead(world).await;
-    }
-    let Cast { a, term, heir, other } = cast(world).await?;
+    let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     let time = world.long() / 2;
     a.hand_over(&term, time).await?;
     let next = handed(world, "e", &heir).await?;
@@ -90,10 +87,7 @@ pub(crate) async fn what_was_taken_on_outlives_its_time(world: &World<'_>) -> Ou
 
 /// E1: only its holder takes it on, under its own number, by its name.
 pub(crate) async fn nothing_but_the_exact_term_is_taken_on(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
-        return keeps_instead(world).await;
-    }
-    let Cast { a, term, heir, other } = cast(world).await?;
+    let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     a.hand_over(&term, world.long()).await?;
     let next = handed(world, "e", &heir).await?;
     heir.alive().await?;
@@ -111,10 +105,7 @@ pub(crate) async fn nothing_but_the_exact_term_is_taken_on(world: &World<'_>) ->
 /// E2, T1: the heir's bid wins what it has already; so does the same bid again,
 /// and a new attempt is a new term as ever.
 pub(crate) async fn a_bid_takes_it_on_under_the_number_it_has(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
-        return keeps_instead(world).await;
-    }
-    let Cast { a, term, heir, other } = cast(world).await?;
+    let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     a.hand_over(&term, world.long()).await?;
     let next = handed(world, "e", &heir).await?;
     // A win counts as a heartbeat: one that is about to expire lives on.
@@ -157,10 +148,7 @@ pub(crate) async fn a_late_bid_of_the_heir_begins_no_new_term(world: &World<'_>)
 /// E3: until then it belongs to the heir alone; nor does the release change
 /// anything that comes once more.
 pub(crate) async fn nobody_else_wins_before_its_time_is_over(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
-        return keeps_instead(world).await;
-    }
-    let Cast { a, term, heir, other } = cast(world).await?;
+    let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     a.hand_over(&term, world.long()).await?;
     let next = handed(world, "e", &heir).await?;
     for _ in 0..3 {
@@ -177,10 +165,7 @@ pub(crate) async fn nobody_else_wins_before_its_time_is_over(world: &World<'_>) 
 /// H8, M2, N3: not taken on, it is seen as a vacancy although the heir lives and
 /// beats; whoever bids first takes it, and the heir is told.
 pub(crate) async fn what_nobody_takes_on_lapses(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
-        return keeps_instead(world).await;
-    }
-    let Cast { a, term, heir, other } = cast(world).await?;
+    let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     a.hand_over(&term, world.unit()).await?;
     heir.alive().await?;
     world.lapse(&[&heir, &other]).await?;
@@ -226,10 +211,7 @@ pub(crate) async fn nothing_revives_what_has_lapsed(world: &World<'_>) -> Outcom
 /// M1, M2: the heir's own life may be over first; then it is ended like any other
 /// holder, and answers for nothing any more.
 pub(crate) async fn a_dead_heir_is_ended_before_anything_is_taken(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
-        return keeps_instead(world).await;
-    }
-    let Cast { a, term, heir, other } = cast(world).await?;
+    let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     a.hand_over(&term, world.long()).await?;
     let next = handed(world, "e", &heir).await?;
     heir.fade(world.unit()).await?;
@@ -247,10 +229,7 @@ pub(crate) async fn a_dead_heir_is_ended_before_anything_is_taken(world: &World<
 
 /// E1: what was handed over is the heir's to give, by its number or by leaving.
 pub(crate) async fn the_heir_may_give_it_back_or_hand_it_on(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
-        return keeps_instead(world).await;
-    }
-    let Cast { a, term, heir, other } = cast(world).await?;
+    let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     a.hand_over(&term, world.long()).await?;
     let first = handed(world, "e", &heir).await?;
     heir.hand_over(&first, world.long()).await?;
@@ -273,10 +252,7 @@ pub(crate) async fn the_heir_may_give_it_back_or_hand_it_on(world: &World<'_>) -
 
 /// E5: a step-down asked meanwhile is told to the heir as it takes the term on.
 pub(crate) async fn a_step_down_reaches_one_who_takes_it_on(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
-        return keeps_instead(world).await;
-    }
-    let Cast { a, term, heir, other } = cast(world).await?;
+    let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     world.amend(step_down("e", Some(term.number), None)?).await?;
     a.hand_over(&term, world.long()).await?;
     let next = handed(world, "e", &heir).await?;
