@@ -60,6 +60,8 @@ pub struct Config {
     /// Whether the store sends hints, which may arrive in any order or not at
     /// all.
     pub hints: bool,
+    /// Whether a release elects the heir in the same step.
+    pub hands_over: bool,
     /// The trouble.
     pub budget: Budget,
     /// Situations that must have been met.
@@ -78,6 +80,7 @@ impl Config {
             horizon: 9,
             heals_at: None,
             hints: false,
+            hands_over: false,
             budget: Budget {
                 late: 0,
                 cuts: 0,
@@ -252,6 +255,14 @@ fn more_of_everything() -> Vec<Config> {
             budget: Budget { resigns: 1, ..Budget::default() },
             must: &[Elected, TakenOver, HandedOver],
             ..Config::of("hints", "hints arrive late, or not at all")
+        },
+        Config {
+            hints: true,
+            hands_over: true,
+            horizon: 2,
+            budget: Budget { resigns: 1, ..Budget::default() },
+            must: &[Elected, HandedOver],
+            ..Config::of("handing over", "a release elects the heir, who may not hear of it")
         },
     ]
 }

@@ -158,7 +158,7 @@ impl World {
             native_watch: config.hints,
             batch: 10,
             in_steps: false,
-            hands_over: true,
+            hands_over: config.hands_over,
         };
         let mut machine = Machine::new(id, Profile::default(), Config::settings()?, traits, seed);
         machine.steady();
