@@ -11,9 +11,9 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A timer that is left running between requests.
 ///
-/// Setting one for each request and taking it back takes as long as a twentieth of
-/// a heartbeat. Left running, it goes off once in a while, and is set again then to
-/// where the request that is under way ends.
+/// Setting one for each request and taking it back costs a little each time. Left
+/// running, it goes off once in a while, and is set again then to where the request
+/// that is under way ends.
 #[derive(Debug, Default)]
 pub(crate) struct Patience {
     idle: Mutex<Option<Timer>>,

@@ -157,8 +157,8 @@ pub(crate) async fn run(
         let [tenure, river, there, and_back, written] = mids;
         let over = |what: &str| format!("{place}: hand-over / {what}");
         report.at_most(&over("River's protocol"), tenure / river, 0.1, "x");
-        report.at_most(&over("a NOTIFY's round trip"), tenure / and_back, 5.0, "x");
-        report.shown(&over("a NOTIFY, one way"), tenure / there, "x");
+        report.at_most(&over("a NOTIFY, one way"), tenure / there, 5.0, "x");
+        report.shown(&over("a NOTIFY, there and back"), tenure / and_back, "x");
         report.shown(&over("two commits and a NOTIFY"), tenure / written, "x");
     }
     polled(report, reigns, run, disk).await
