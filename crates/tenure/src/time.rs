@@ -39,6 +39,9 @@ pub(crate) struct Timer {
     time: Time,
     #[cfg(target_os = "linux")]
     fd: Option<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>>,
+    /// When it is set to go off.
+    #[cfg(target_os = "linux")]
+    set: Option<Mono>,
 }
 
 impl Timer {
@@ -53,6 +56,8 @@ impl Timer {
             time,
             #[cfg(target_os = "linux")]
             fd,
+            #[cfg(target_os = "linux")]
+            set: None,
         })
     }
 
@@ -67,27 +72,32 @@ impl Timer {
         }
     }
 
-    /// A timer that counts suspended time: it fires right after a resume.
+    /// A timer that counts suspended time: it fires right after a resume. It may
+    /// return early.
+    ///
+    /// The loop waits anew after each thing that happens, mostly for the same moment
+    /// or for a later one. A timer that goes off by then is left as it is.
     #[cfg(target_os = "linux")]
     async fn wait(&mut self, at: Mono) {
         use rustix::time::{Itimerspec, TimerfdTimerFlags, Timespec, timerfd_settime};
         let Some(fd) = &self.fd else { return };
-        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let at = Timespec {
-            tv_sec: i64::try_from(at.as_nanos() / 1_000_000_000).unwrap_or(i64::MAX),
-            tv_nsec: (at.as_nanos() % 1_000_000_000) as _,
-        };
-        let spec = Itimerspec { it_interval: zero, it_value: at };
-        let armed = timerfd_settime(fd.get_ref(), TimerfdTimerFlags::ABSTIME, &spec);
-        match armed {
-            Ok(_) => {
-                if let Ok(mut ready) = fd.readable().await {
-                    ready.clear_ready();
-                }
+        if self.set.is_none_or(|set| set > at) {
+            let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let value = Timespec {
+                tv_sec: i64::try_from(at.as_nanos() / 1_000_000_000).unwrap_or(i64::MAX),
+                tv_nsec: (at.as_nanos() % 1_000_000_000) as _,
+            };
+            let spec = Itimerspec { it_interval: zero, it_value: value };
+            if timerfd_settime(fd.get_ref(), TimerfdTimerFlags::ABSTIME, &spec).is_err() {
+                // Setting an open timer does not fail; if it does, be slow, not dead.
+                return tokio::time::sleep(Duration::from_millis(100)).await;
             }
-            // Setting an open timer does not fail; if it does, be slow, not dead.
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            self.set = Some(at);
         }
+        if let Ok(mut ready) = fd.readable().await {
+            ready.clear_ready();
+        }
+        self.set = None;
     }
 
     /// Without such a timer: short naps, so that a resume is noticed soon.
@@ -107,4 +117,45 @@ fn boot_timer() -> std::io::Result<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd
     // descriptor changes under the reactor is unsound. An owned one does not.
     #[allow(deprecated)]
     tokio::io::unix::AsyncFd::new(fd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    /// Waits, unless something else comes first.
+    async fn begin(timer: &mut Timer, at: Mono) {
+        tokio::select! {
+            biased;
+            () = timer.until(Some(at)) => {}
+            () = std::future::ready(()) => {}
+        }
+    }
+
+    /// The loop changes its mind about what it waits for all the time.
+    #[tokio::test]
+    async fn a_timer_goes_off_when_it_was_last_asked_to() {
+        let time = Time::Boot;
+        let mut timer = Timer::new(time.clone()).unwrap();
+        let after = |millis| time.now() + Duration::from_millis(millis);
+        for (first, then) in [(3_600_000, 20), (20, 60), (20, 20)] {
+            let (first, then) = (after(first), after(then));
+            begin(&mut timer, first).await;
+            begin(&mut timer, then).await;
+            timer.until(Some(then)).await;
+            assert!(time.now() >= then);
+        }
+        // One that has gone off, unheard, does not stand for the next.
+        begin(&mut timer, after(5)).await;
+        let then = after(50);
+        while time.now() < then {
+            tokio::task::yield_now().await;
+        }
+        let then = after(20);
+        begin(&mut timer, after(u64::try_from(HOUR.as_millis()).unwrap())).await;
+        timer.until(Some(then)).await;
+        assert!(time.now() >= then);
+    }
 }
