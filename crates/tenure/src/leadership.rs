@@ -1,6 +1,7 @@
 //! The handle an application holds while it leads.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tenure_core::{LostReason, MemberId, Mono, StopReason, Term, TermNumber};
@@ -30,10 +31,15 @@ pub struct Leadership {
 struct Held {
     reign: Arc<Reign>,
     shared: Arc<Shared>,
+    /// The term was given up already, in so many words.
+    given_up: AtomicBool,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
+        if *self.given_up.get_mut() {
+            return;
+        }
         // Nobody works under this term any more, whether it is held or lost.
         let _ = self.shared.send(Command::Resign {
             election: self.reign.term.election.clone(),
@@ -46,7 +52,7 @@ impl Drop for Held {
 
 impl Leadership {
     pub(crate) fn new(reign: Arc<Reign>, shared: Arc<Shared>) -> Self {
-        Self { held: Arc::new(Held { reign, shared }) }
+        Self { held: Arc::new(Held { reign, shared, given_up: AtomicBool::new(false) }) }
     }
 
     /// The fencing token: the number of the term.
@@ -143,6 +149,7 @@ impl Leadership {
         let Term { election, number, .. } = self.term().clone();
         let (e, confirmed) = (election.clone(), Some(confirmed));
         self.held.shared.send(Command::Resign { election: e, number, to, confirmed })?;
+        self.held.given_up.store(true, Ordering::Relaxed);
         match take.await {
             Ok(true) => Ok(()),
             Ok(false) => Err(Error::Unconfirmed { election, number }),
