@@ -141,7 +141,9 @@ pub enum Which {
 pub struct Query {
     /// Which elections.
     pub which: Which,
-    /// Who asks: fills [`ElectionView::ahead`].
+    /// Who asks: fills [`ElectionView::ahead`]. If it asks after one election and
+    /// holds that, it wants to know for how long: its own profile and the place in
+    /// the journal may be left out.
     pub asker: Option<MemberRef>,
     /// Whether to list the candidates.
     pub candidates: bool,
@@ -178,7 +180,7 @@ impl Query {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Snapshot {
     /// The journal position the answer reflects: everything up to it and
-    /// nothing after it. Zero where the store keeps no journal.
+    /// nothing after it. Zero where the store keeps no journal, or leaves it out.
     pub seq: Seq,
     /// The elections asked for.
     pub elections: Vec<ElectionView>,

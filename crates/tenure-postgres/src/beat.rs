@@ -107,8 +107,8 @@ impl Inner {
             return Ok(());
         }
         let prepare = async {
-            let row = session.client.query_typed(&self.texts.may_beat, &[]).await?;
-            if !row.first().is_some_and(|row| row.try_get("may").unwrap_or(false)) {
+            let rights = session.client.query_typed(&self.texts.rights, &[]).await?;
+            if !rights.first().is_some_and(|row| row.try_get("may_beat").unwrap_or(false)) {
                 return Ok(None::<Statement>);
             }
             let types = [Type::INT8, Type::INT8, Type::INT8, Type::INT4];

@@ -42,6 +42,22 @@ pub(crate) struct Link {
 /// round trip, and right behind a pooler too.
 pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
+/// A statement that is sent again and again.
+#[derive(Debug)]
+pub(crate) struct Often {
+    /// The verb, which any role that takes part may call.
+    pub(crate) call: String,
+    /// What it does, in fewer steps, for the owner of the schema.
+    pub(crate) owner: Option<String>,
+}
+
+impl Often {
+    fn on(&self, session: &Session) -> &str {
+        let owner = self.owner.as_deref().filter(|_| session.owns());
+        owner.unwrap_or(&self.call)
+    }
+}
+
 impl Link {
     pub(crate) fn new(purpose: Purpose, options: Arc<PostgresOptions>, hub: Arc<Hub>) -> Self {
         let (session, connecting) = (Mutex::new(None), tokio::sync::Mutex::new(()));
@@ -60,9 +76,14 @@ impl Link {
 
     /// The session, made if there is none. Bounded by the request timeout.
     pub(crate) async fn session(&self) -> Result<Arc<Session>> {
-        if let Some(session) = self.present() {
-            return Ok(session);
+        match self.present() {
+            Some(session) => Ok(session),
+            // Apart: it takes kilobytes, which every request would have to keep.
+            None => Box::pin(self.made()).await,
         }
+    }
+
+    async fn made(&self) -> Result<Arc<Session>> {
         let _turn = self.connecting.lock().await;
         if let Some(session) = self.present() {
             return Ok(session);
@@ -87,7 +108,7 @@ impl Link {
         let hub = (self.purpose == Purpose::Requests).then_some(&self.hub);
         let session = Session::connect(&self.options, hub).await?;
         if self.hub.is_native() {
-            session.own(&self.options).await?;
+            self.own(&session).await?;
         }
         if self.purpose == Purpose::Requests && self.options.listen {
             let listen = format!("LISTEN {}", quoted(&self.options.schema));
@@ -95,6 +116,15 @@ impl Link {
             listening.map_err(|e| error::of_request("listening", Effect::None, e).0)?;
         }
         Ok(session)
+    }
+
+    /// Sets up a session that is ours alone.
+    pub(crate) async fn own(&self, session: &Session) -> Result<()> {
+        session.own(&self.options).await?;
+        if self.purpose == Purpose::Requests {
+            session.own_as_owner(&self.options).await?;
+        }
+        Ok(())
     }
 
     /// Gives a session up, unless it was replaced already.
@@ -123,15 +153,15 @@ impl Link {
         &self,
         doing: &str,
         effect: Effect,
-        sql: &str,
+        sql: &Often,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>> {
         if !self.hub.is_native() {
-            return self.ask(doing, effect, sql, params).await;
+            return Box::pin(self.ask(doing, effect, &sql.call, params)).await;
         }
         let session = self.session().await?;
-        let asked = pin!(session.ask_often(sql, params));
-        self.within(doing, effect, &session, asked).await
+        let mut asked = Box::pin(session.ask_often(sql.on(&session), params));
+        self.within(doing, effect, &session, asked.as_mut()).await
     }
 
     /// Waits for an answer for as long as a request may take. A session that

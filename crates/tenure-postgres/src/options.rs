@@ -180,6 +180,12 @@ impl PostgresOptions {
         self
     }
 
+    /// For how many milliseconds to wait for a lock. It is given up before the answer
+    /// is: then the error says which.
+    pub(crate) fn lock_wait(&self) -> i32 {
+        i32::try_from(self.request_timeout.mul_f64(0.75).as_millis()).unwrap_or(i32::MAX)
+    }
+
     pub(crate) fn checked(self) -> Result<Self> {
         let length = self.schema.len();
         if length == 0 || length > MAX_IDENTIFIER || self.schema.chars().any(char::is_control) {

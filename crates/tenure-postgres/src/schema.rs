@@ -47,13 +47,28 @@ pub(crate) fn literal(text: &str) -> String {
 /// table has grown. A plan made anew for each call would cost ten times the
 /// call. What is switched off counts as very expensive, which would wake the
 /// compiler (jit). See `_items` in `inner.sql` for the other half.
-const PLANNED: &str = "SET search_path = {schema}, pg_temp SET plan_cache_mode = \
-     force_generic_plan SET enable_seqscan = off SET jit = off";
+const PLANNED: [&str; 4] = [
+    "SET search_path = {schema}, pg_temp",
+    "SET plan_cache_mode = force_generic_plan",
+    "SET enable_seqscan = off",
+    "SET jit = off",
+];
 
 /// SQL with the schema's name put in.
 pub(crate) fn put(text: &str, schema: &str) -> String {
-    let text = text.replace("{planned}", PLANNED);
+    let text = text.replace("{planned}", &PLANNED.join(" "));
+    let text = text.replace("{look}", include_str!("sql/look.sql").trim_end());
     text.replace("{schema}", &quoted(schema)).replace("{channel}", &literal(schema))
+}
+
+/// Asks what this role may do besides calling the verbs.
+pub(crate) fn rights(schema: &str) -> String {
+    put(include_str!("sql/rights.sql"), schema)
+}
+
+/// Sets a session up as a verb is, for what a verb is made of.
+pub(crate) fn planned(schema: &str) -> String {
+    put(&PLANNED.join("; "), schema)
 }
 
 /// Everything to do to get from `version` to ours.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_store::Result;
@@ -10,11 +11,11 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Row, Statement};
 
-use crate::error;
 use crate::link::Param;
 use crate::options::{PostgresOptions, SslMode};
 use crate::tls::MakeTls;
 use crate::watch::Hub;
+use crate::{error, schema};
 
 /// A session. Dropping it ends the connection at once: what was in flight may
 /// or may not have been applied.
@@ -23,6 +24,8 @@ pub(crate) struct Session {
     pub(crate) client: Client,
     /// The heartbeat, prepared; `None` where it goes by the function.
     pub(crate) beat: OnceCell<Option<Statement>>,
+    /// Set once it is set up for what only the schema's owner may do.
+    owns: AtomicBool,
     /// Statements that are sent often, prepared, by their texts.
     often: Mutex<HashMap<String, Statement>>,
     carrier: JoinHandle<()>,
@@ -57,7 +60,8 @@ impl Session {
             let (client, connection) = config.connect(tls).await.map_err(failed)?;
             (client, tokio::spawn(carry(connection, hub.cloned())))
         };
-        Ok(Self { client, beat: OnceCell::new(), often: Mutex::default(), carrier })
+        let (beat, owns, often) = (OnceCell::new(), AtomicBool::new(false), Mutex::default());
+        Ok(Self { client, beat, owns, often, carrier })
     }
 
     /// Asks what is asked often: prepared, which spares the server half of the
@@ -73,6 +77,14 @@ impl Session {
             let values: Vec<_> = params.iter().map(|(value, _)| *value).collect();
             return self.client.query(&statement, &values).await;
         }
+        Box::pin(self.ask_first(sql, params)).await
+    }
+
+    async fn ask_first(
+        &self,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
         let types: Vec<_> = params.iter().map(|(_, of)| of.clone()).collect();
         let asked = self.client.query_typed(sql, params);
         let (answer, prepared) = tokio::join!(asked, self.client.prepare_typed(sql, &types));
@@ -101,6 +113,30 @@ impl Session {
         );
         let set = self.client.batch_execute(&text).await;
         set.map_err(|e| error::of_request("setting up a session", error::Effect::None, e).0)
+    }
+
+    /// Whether it is set up for what a verb is made of.
+    pub(crate) fn owns(&self) -> bool {
+        self.owns.load(Ordering::Acquire)
+    }
+
+    /// Sets it up for that, if it is the owner's: what a verb does for others in the
+    /// owner's name, by settings of its own, is then done without. Not for a role
+    /// that only shares the owner's rights: what the server tells it of itself may
+    /// be something else than what it tells the owner.
+    pub(crate) async fn own_as_owner(&self, options: &PostgresOptions) -> Result<()> {
+        let set = async {
+            let rights = schema::rights(&options.schema);
+            let rights = self.client.query_typed(&rights, &[]).await?;
+            if rights.first().is_some_and(|row| row.try_get("owns").unwrap_or(false)) {
+                let (wait, planned) = (options.lock_wait(), schema::planned(&options.schema));
+                let text = format!("SET lock_timeout = {wait}; {planned}");
+                self.client.batch_execute(&text).await?;
+                self.owns.store(true, Ordering::Release);
+            }
+            Ok(())
+        };
+        set.await.map_err(|e| error::of_request("setting up a session", error::Effect::None, e).0)
     }
 }
 

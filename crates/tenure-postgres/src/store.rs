@@ -112,9 +112,7 @@ impl PostgresStore {
 
 impl Inner {
     pub(crate) fn way<'a>(&'a self, link: &'a Link) -> Way<'a> {
-        // Locks are given up before the answer is: then the error says which.
-        let wait = self.options.request_timeout.mul_f64(0.75).as_millis();
-        Way { link, texts: &self.texts, lock_wait: i32::try_from(wait).unwrap_or(i32::MAX) }
+        Way { link, texts: &self.texts, lock_wait: self.options.lock_wait() }
     }
 
     /// Where a namespace's journal stands.
@@ -152,7 +150,7 @@ impl Inner {
             return;
         }
         for link in [&self.requests, &self.beats] {
-            let set = async { link.session().await?.own(&self.options).await };
+            let set = async { link.own(&*link.session().await?).await };
             if let Err(error) = set.await {
                 tracing::debug!(%error, "a session keeps its settings");
             }

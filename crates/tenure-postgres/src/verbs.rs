@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Amend, Amended, Beat, Bid, Claim, Claimed, Claims, ElectionName, Heartbeat, Join, Joined,
-    MemberRef, Namespace, Query, Release, Seq, Snapshot, Term, TermNumber, Timestamp, Which,
+    Amend, Amended, Beat, Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Heartbeat,
+    Holder, Join, Joined, MemberRef, Namespace, Profile, Query, Release, Seq, Snapshot, Term,
+    TermNumber, Timestamp, Which,
 };
 use tenure_store::Result;
 use tokio_postgres::Row;
@@ -12,7 +13,7 @@ use tokio_postgres::types::Type;
 
 use crate::beat::Figures;
 use crate::error::{Effect, damaged};
-use crate::link::Link;
+use crate::link::{Link, Often};
 use crate::rows::{
     Page, PageRow, SnapshotRow, ViewRow, member, micros, parse, release_word, signed, span,
     term_beats, unsigned,
@@ -26,17 +27,17 @@ pub(crate) struct Texts {
     /// The heartbeat as a bare statement, for those who may write the table.
     pub(crate) beat: String,
     /// Whether this role may.
-    pub(crate) may_beat: String,
+    pub(crate) rights: String,
     leave: String,
-    claims: String,
-    release: String,
+    claims: Often,
+    release: Often,
     step_down: String,
     pause: String,
     resume: String,
     evict: String,
-    read: String,
-    look: String,
-    journal: String,
+    read: Often,
+    look: Often,
+    journal: Often,
     positions: String,
     pub(crate) notify: String,
 }
@@ -46,6 +47,13 @@ const AMENDED: &str = "SELECT outcome, number, member, life::text, left_us FROM"
 impl Texts {
     pub(crate) fn new(schema: &str) -> Self {
         let put = |text: &str| crate::schema::put(text, schema);
+        let often = |text: &str| Often { call: put(text), owner: None };
+        let or_as_owner = |call, owner| Often { call: put(call), owner: Some(put(owner)) };
+        let release = |name: &str, wait: &str| {
+            format!(
+                "SELECT {{schema}}.{name}($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9, {wait}, $11)"
+            )
+        };
         let amend = |call: &str| put(&format!("{AMENDED} {{schema}}.{call}"));
         Self {
             join: put("SELECT outcome, attention, seq, taken_by::text, left_us FROM \
@@ -53,19 +61,23 @@ impl Texts {
             heartbeat: put("SELECT outcome, attention, holds, seq, terms::text, handle FROM \
                             {schema}.heartbeat($1, $2, $3::uuid, $4, $5, $6, $7)"),
             beat: put(include_str!("sql/beat.sql")),
-            may_beat: put(include_str!("sql/may_beat.sql")),
+            rights: crate::schema::rights(schema),
             leave: put("SELECT {schema}.leave($1, $2, $3::uuid, $4)"),
-            claims: put("SELECT outcome, numbers, elected, fenced, views::text[] FROM \
-                         {schema}.claims($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9)"),
-            release: put("SELECT {schema}.release($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9, $10, \
-                          $11)"),
+            claims: often(
+                "SELECT outcome, numbers, elected, fenced, views::text[] FROM \
+                           {schema}.claims($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9)",
+            ),
+            // A session of the owner's waits for locks as long as it is set to.
+            release: or_as_owner(&release("release", "$10"), &release("_release", "0")),
             step_down: amend("ask_step_down($1, $2, $3, $4, $5, $6, $7)"),
             pause: amend("pause($1, $2, $3, $4, $5)"),
             resume: amend("resume($1, $2, $3, $4)"),
             evict: amend("evict($1, $2, $3, $4, $5)"),
-            read: put("SELECT {schema}.read($1, $2, $3, $4::uuid, $5, $6::uuid, $7, $8, $9)::text"),
-            look: put("SELECT {schema}.look($1, $2, $3, $4::uuid)"),
-            journal: put("SELECT {schema}.journal($1, $2, $3)::text"),
+            read: often(
+                "SELECT {schema}.read($1, $2, $3, $4::uuid, $5, $6::uuid, $7, $8, $9)::text",
+            ),
+            look: or_as_owner("SELECT * FROM {schema}.look($1, $2, $3, $4::uuid)", "{look}"),
+            journal: often("SELECT {schema}.journal($1, $2, $3)::text"),
             positions: put("SELECT ns, seq FROM {schema}.positions($1)"),
             notify: put("SELECT pg_notify({channel}, $1)"),
         }
@@ -377,7 +389,7 @@ impl Way<'_> {
         asker: &MemberRef,
     ) -> Result<Snapshot> {
         let life = asker.incarnation.to_string();
-        let names: Vec<_> = names.iter().map(|name| name.as_str()).collect();
+        let words: Vec<_> = names.iter().map(|name| name.as_str()).collect();
         let rows = self
             .link
             .ask_often(
@@ -386,14 +398,29 @@ impl Way<'_> {
                 &self.texts.look,
                 &[
                     (&ns.as_str(), Type::TEXT),
-                    (&names, Type::TEXT_ARRAY),
+                    (&words, Type::TEXT_ARRAY),
                     (&asker.id.as_str(), Type::TEXT),
                     (&life, Type::TEXT),
                 ],
             )
             .await?;
         let row = one(rows)?;
-        parse::<SnapshotRow>(get(&row, "look")?)?.snapshot()
+        let Some(number) = get::<Option<i64>>(&row, "number")? else {
+            return parse::<SnapshotRow>(get(&row, "seen")?)?.snapshot();
+        };
+        let holder = Holder {
+            member: asker.clone(),
+            profile: Profile::default(),
+            elected_at: Timestamp::from_unix_millis(unsigned(get(&row, "elected_ms")?)),
+            ttl: span(get(&row, "ttl_us")?),
+            remaining: span(get(&row, "left_us")?),
+            unconfirmed: get(&row, "unconfirmed")?,
+        };
+        let election = names.first().cloned();
+        let election = election.ok_or_else(|| damaged(format_args!("a term of no election")))?;
+        let number = TermNumber::new(unsigned(number));
+        let view = ElectionView { number, holder: Some(holder), ..ElectionView::vacant(election) };
+        Ok(Snapshot { elections: vec![view], ..Snapshot::default() })
     }
 
     pub(crate) async fn journal(&self, ns: &Namespace, after: Seq, limit: i64) -> Result<Page> {

@@ -55,6 +55,44 @@ async fn a_fenced_term_is_given_back_and_not_handed_over() {
     assert!(won(store.claim(&ns(), &claim(&heir, "e", 2)).await.unwrap()).number > term.number);
 }
 
+/// A term that was fenced, by a transaction that is over, is handed over like any other.
+#[tokio::test]
+async fn a_term_that_was_fenced_before_is_handed_over() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (term, heir) = couple(&store).await;
+    let mut client = admin().await;
+    for ends_well in [true, false] {
+        let mut done = client.transaction().await.unwrap();
+        in_schema(&mut done, &place.schema).fence_in(&ns(), &term).await.unwrap();
+        let ended = if ends_well { done.commit().await } else { done.rollback().await };
+        ended.unwrap();
+    }
+    hand_over(&store, &term, LONG).await;
+    let seen = view(&store, None).await;
+    assert_eq!(seen.number, term.number.next());
+    assert!(seen.handed_to(heir.incarnation).is_some(), "{seen:?}");
+}
+
+/// A release does not wait for ever for others of its namespace, nor for as long as it
+/// may take in all: then it can say what it waited for.
+#[tokio::test]
+async fn a_release_says_that_it_waited_for_a_lock() {
+    let place = Place::new();
+    let store = place.open_with(place.options().request_timeout(Duration::from_secs(1))).await;
+    let (term, _heir) = couple(&store).await;
+    let mut blocker = admin().await;
+    let blocking = blocker.transaction().await.unwrap();
+    let ask = format!("SELECT {}.ask_step_down('default', 'nothing')", place.schema);
+    blocking.batch_execute(&ask).await.unwrap();
+    let given = Release { hand_over: LONG, ..release(&term) };
+    let refused = store.release(&ns(), &given).await.unwrap_err();
+    assert!(refused.to_string().contains("lock"), "{refused}");
+    assert!(!refused.may_have_applied(), "{refused}");
+    blocking.commit().await.unwrap();
+    store.release(&ns(), &given).await.unwrap();
+}
+
 /// A term that was handed over is fenced like any other, and the older one is not.
 #[tokio::test]
 async fn a_term_that_was_handed_over_can_be_fenced_at_once() {
@@ -72,7 +110,8 @@ async fn a_term_that_was_handed_over_can_be_fenced_at_once() {
     in_schema(&mut tx, &place.schema).fence_in(&ns(), &term).await.unwrap_err();
 }
 
-/// What an heir reads is the same, whether it asks by itself or with others.
+/// What an heir reads is the same, whether it asks by itself or with others, but for
+/// what it publishes itself.
 #[tokio::test]
 async fn the_look_of_an_heir_is_what_everybody_reads() {
     let place = Place::new();

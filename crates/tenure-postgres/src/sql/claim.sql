@@ -54,8 +54,7 @@ BEGIN
     -- Once it has entered nobody else can end the caller: this is its moment.
     SELECT CASE WHEN m.life <> p_life THEN 'superseded'
                 WHEN m.condemned OR m.expires_at <= clock_timestamp() THEN 'ended' END,
-           CASE WHEN s.started_at = pg_postmaster_start_time()
-                 AND s.timeline IS NOT DISTINCT FROM _timeline() THEN s.era END
+           CASE WHEN _is_here(s.started_at, s.timeline) THEN s.era END
         INTO outcome, v_era FROM members m, settings s WHERE m.ns = p_ns AND m.id = p_member;
     IF NOT FOUND OR outcome IS NOT NULL THEN
         outcome := coalesce(outcome, 'ended');
@@ -399,6 +398,30 @@ LANGUAGE sql AS $$
         OR {schema}._refuse('a cause is one of the protocol''s')
 $$;
 
+-- What release() does. The owner calls this itself, from a session that is set up as
+-- a verb is, which spares making and unmaking the settings.
+CREATE FUNCTION {schema}._release(
+    p_ns text, p_member text, p_life uuid, p_elections text[], p_numbers bigint[],
+    p_causes text[], p_successors text[], p_successor_us bigint[], p_grace_us bigint,
+    p_wait_ms integer, p_hand_over_us bigint
+) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    v_left text[];
+    v_told bigint;
+    v_ready boolean := _enter(p_ns, p_wait_ms);
+BEGIN
+    v_told := _vacate(p_ns, clock_timestamp(), p_member, p_life, p_elections, p_numbers, p_causes,
+        p_successors, p_successor_us, p_grace_us, p_hand_over_us);
+    IF array_position(p_numbers, NULL) IS NOT NULL
+       OR coalesce(cardinality(p_numbers), 0) < cardinality(p_elections) THEN
+        SELECT array_agg(t.name) INTO v_left FROM _items(p_elections, NULL, p_numbers) t
+            WHERE t.number IS NULL;
+        v_ready := _withdraw(p_ns, p_member, p_life, v_left);
+        PERFORM _forget(p_ns, v_left);
+    END IF;
+    RETURN v_ready;
+END $$;
+
 -- Ends candidacies, and terms that are held by exactly this life under exactly
 -- this number (rule E1). A NULL number ends the candidacy alone. With
 -- p_hand_over_us, whoever is next and joined with p_takes_over is elected at once:
@@ -412,17 +435,7 @@ CREATE FUNCTION {schema}.release(
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 DECLARE
-    v_left text[];
-    v_told bigint;
-    v_ready boolean := _check_causes(p_causes) AND _enter(p_ns, p_wait_ms);
+    v_done boolean := _check_causes(p_causes) AND _release(p_ns, p_member, p_life, p_elections, p_numbers, p_causes,
+        p_successors, p_successor_us, p_grace_us, p_wait_ms, p_hand_over_us);
 BEGIN
-    v_told := _vacate(p_ns, clock_timestamp(), p_member, p_life, p_elections, p_numbers, p_causes,
-        p_successors, p_successor_us, p_grace_us, p_hand_over_us);
-    IF array_position(p_numbers, NULL) IS NOT NULL
-       OR coalesce(cardinality(p_numbers), 0) < cardinality(p_elections) THEN
-        SELECT array_agg(t.name) INTO v_left FROM _items(p_elections, NULL, p_numbers) t
-            WHERE t.number IS NULL;
-        v_ready := _withdraw(p_ns, p_member, p_life, v_left);
-        PERFORM _forget(p_ns, v_left);
-    END IF;
 END $$;

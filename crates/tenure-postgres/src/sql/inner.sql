@@ -72,12 +72,12 @@ $$;
 
 CREATE FUNCTION {schema}._ms(p_at timestamptz) RETURNS bigint
 LANGUAGE sql STABLE AS $$
-    SELECT floor(extract(epoch FROM p_at) * 1000)::bigint
+    SELECT floor(date_part('epoch', p_at) * 1000)::bigint
 $$;
 
 CREATE FUNCTION {schema}._us(p_span interval) RETURNS bigint
 LANGUAGE sql IMMUTABLE AS $$
-    SELECT greatest(0, floor(extract(epoch FROM p_span) * 1000000))::bigint
+    SELECT greatest(0, floor(date_part('epoch', p_span) * 1000000))::bigint
 $$;
 
 CREATE FUNCTION {schema}._after(p_at timestamptz, p_us bigint) RETURNS timestamptz
@@ -176,8 +176,8 @@ DECLARE
     v_heir_life uuid;
     v_takes_over boolean;
     v_us bigint;
-    v_row tid;
-    v_era integer;
+    v_ours boolean;
+    v_here boolean;
     v_taken boolean[];
     v_heirs text[];
     v_given integer := 0;
@@ -196,29 +196,34 @@ BEGIN
             LIMIT 1;
         v_us := CASE WHEN v_heir = v_named THEN coalesce(p_successor_us[i], 0) END;
         IF v_takes_over AND p_hand_over_us > 0 AND (v_us > 0) IS NOT FALSE THEN
-            -- Found and changed in two steps, which takes less than in one.
-            SELECT f.ctid, CASE WHEN s.started_at = pg_postmaster_start_time()
-                    AND s.timeline IS NOT DISTINCT FROM _timeline() THEN s.era END
-                INTO v_row, v_era FROM elections f, settings s
-                WHERE f.ns = p_ns AND f.name = v_name AND (f.life = p_life) IS TRUE
-                  AND f.holder = p_member AND f.number = p_numbers[i] AND NOT f.paused
-                  AND s.only_row
-                FOR UPDATE OF f SKIP LOCKED;
-            IF FOUND THEN
-                IF v_era IS NULL THEN
-                    v_era := _era();
-                    -- Which may have changed this row too.
-                    SELECT f.ctid INTO v_row FROM elections f
-                        WHERE f.ns = p_ns AND f.name = v_name;
-                END IF;
+            v_ours := false;
+            LOOP
+                -- A row that nobody ever locked is changed at once. Any other may be
+                -- fenced: that is found out without waiting for it. (It may be locked
+                -- between these two, and then this waits as long as it may.)
                 UPDATE elections e
-                    SET number = e.number + 1 + ((v_era - e.era)::bigint << 20), era = v_era,
+                    SET number = e.number + 1 + ((s.era - e.era)::bigint << 20), era = s.era,
                         won_by = v_heir_life, won_nonce = 0, handed = true,
                         holder = v_heir, life = v_heir_life, elected_at = p_now, priority = NULL,
                         heir = NULL, heir_until = _after(p_now, coalesce(v_us, p_hand_over_us)),
                         asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL
-                    WHERE e.ctid = v_row
+                    FROM settings s
+                    WHERE e.ns = p_ns AND e.name = v_name AND (e.life = p_life) IS TRUE
+                      AND e.holder = p_member AND e.number = p_numbers[i] AND NOT e.paused
+                      AND (e.xmax = 0 OR v_ours)
+                      AND s.only_row AND _is_here(s.started_at, s.timeline)
                     RETURNING e.number INTO v_number;
+                EXIT WHEN v_number IS NOT NULL OR v_ours;
+                SELECT true, _is_here(s.started_at, s.timeline) INTO v_ours, v_here
+                    FROM elections f, settings s
+                    WHERE f.ns = p_ns AND f.name = v_name AND (f.life = p_life) IS TRUE
+                      AND f.holder = p_member AND f.number = p_numbers[i] AND NOT f.paused
+                      AND s.only_row
+                    FOR UPDATE OF f SKIP LOCKED;
+                EXIT WHEN v_ours IS NULL;
+                IF NOT v_here THEN PERFORM _era(); END IF;
+            END LOOP;
+            IF v_number IS NOT NULL THEN
                 DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = v_name
                     AND c.member = p_member AND (c.life = p_life) IS TRUE;
                 v_given := v_given + 1;
@@ -358,14 +363,29 @@ BEGIN
     RETURN coalesce(cardinality(v_ids), 0);
 END $$;
 
+-- The first eight digits of the log file's name, in hexadecimal.
+CREATE FUNCTION {schema}._timeline_of(p_at pg_lsn) RETURNS integer
+LANGUAGE sql STABLE AS $$
+    SELECT ('x' || left(pg_walfile_name(p_at), 8))::bit(32)::integer
+$$;
+
 -- The timeline this server writes; NULL where it does not say.
 CREATE FUNCTION {schema}._timeline() RETURNS integer
 LANGUAGE plpgsql AS $$
 BEGIN
-    -- The first eight digits of the log file's name, in hexadecimal.
-    RETURN ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer;
+    RETURN _timeline_of(pg_current_wal_insert_lsn());
 EXCEPTION WHEN OTHERS THEN RETURN NULL;
 END $$;
+
+-- Whether this is the server that wrote last: the one that has run since then, on the
+-- timeline it was on. Where the server does not say, it is taken for granted.
+CREATE FUNCTION {schema}._is_here(p_started_at timestamptz, p_timeline integer) RETURNS boolean
+LANGUAGE sql AS $$
+    SELECT p_started_at = pg_postmaster_start_time() AND CASE
+        WHEN p_timeline IS NULL
+          OR NOT has_function_privilege('pg_walfile_name(pg_lsn)'::regprocedure, 'EXECUTE') THEN true
+        ELSE p_timeline = {schema}._timeline_of(pg_current_wal_insert_lsn()) END
+$$;
 
 -- Which cluster this is; '?' where the server does not say.
 CREATE FUNCTION {schema}._cluster() RETURNS text
