@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::server::Server;
 use common::words::*;
-use common::{Place, admin, waits_for_a_lock};
+use common::{Place, admin, connect, waits_for_a_lock};
 use tenure_core::{ElectionView, Hint, Join, MemberRef, Query, Release, Term};
 use tenure_postgres::{PostgresOptions, PostgresStore, in_schema};
 use tenure_store::{FenceIn, Followed, From, Store};
@@ -130,6 +130,16 @@ async fn the_look_of_an_heir_is_what_everybody_reads() {
     // And of one that it does not hold.
     let other = view(&store, Some(&term.member)).await;
     assert_eq!(other.holder.unwrap().member, heir);
+    // And of one of which more is to be said than that.
+    for (asked, told) in [
+        ("pause('default', 'e', 'repairs', 'ops')", (true, false)),
+        ("ask_step_down('default', 'e')", (true, true)),
+        ("resume('default', 'e', 'ops')", (false, true)),
+    ] {
+        place.sql(&format!("SELECT {{s}}.{asked}")).await;
+        let own = view(&store, Some(&heir)).await;
+        assert_eq!((own.paused.is_some(), own.step_down.is_some()), told, "{asked}");
+    }
     // And of one that it did not take on in time.
     place.sql("UPDATE {s}.elections SET heir_until = now() - interval '1 second'").await;
     let (own, everybodys) = (view(&store, Some(&heir)).await, view(&store, None).await);
@@ -237,6 +247,33 @@ async fn a_hand_over_survives_a_killed_server() {
     let store = PostgresStore::open(options).await.unwrap();
     let seen = view(&store, None).await;
     assert_eq!((seen.number, seen.holder.unwrap().member), (term.number.next(), heir));
+}
+
+/// Some servers do not say which timeline they write. That is taken for no change,
+/// whether or not it was said once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_keeps_its_timeline_to_itself_hands_over() {
+    let server = tokio::task::spawn_blocking(Server::start).await.unwrap();
+    let admin = connect(&server.url()).await;
+    admin.batch_execute("CREATE ROLE owner LOGIN SUPERUSER").await.unwrap();
+    let silent = "REVOKE EXECUTE ON FUNCTION pg_walfile_name FROM PUBLIC; \
+                  ALTER ROLE owner NOSUPERUSER; GRANT CREATE ON DATABASE postgres TO owner";
+    for (schema, speaks) in [("told", true), ("untold", false)] {
+        let its_url = server.url().replace("postgres@", "owner@");
+        let options = PostgresOptions::from_url(&its_url).unwrap().schema(schema);
+        let store = PostgresStore::open(options).await.unwrap();
+        let (term, heir) = couple(&store).await;
+        if speaks {
+            admin.batch_execute(silent).await.unwrap();
+        }
+        let noted = format!("SELECT timeline FROM {schema}.settings");
+        let noted = admin.query_one(&noted, &[]).await.unwrap();
+        assert_eq!(noted.get::<_, Option<i32>>("timeline").is_some(), speaks);
+        hand_over(&store, &term, LONG).await;
+        let seen = view(&store, None).await;
+        assert_eq!(seen.number, term.number.next(), "{schema}");
+        assert!(seen.handed_to(heir.incarnation).is_some(), "{schema}: {seen:?}");
+    }
 }
 
 /// E2: a bid with the nonce that a term is noted with which no bid won does not

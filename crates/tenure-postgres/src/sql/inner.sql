@@ -363,28 +363,21 @@ BEGIN
     RETURN coalesce(cardinality(v_ids), 0);
 END $$;
 
--- The first eight digits of the log file's name, in hexadecimal.
-CREATE FUNCTION {schema}._timeline_of(p_at pg_lsn) RETURNS integer
-LANGUAGE sql STABLE AS $$
-    SELECT ('x' || left(pg_walfile_name(p_at), 8))::bit(32)::integer
-$$;
-
 -- The timeline this server writes; NULL where it does not say.
 CREATE FUNCTION {schema}._timeline() RETURNS integer
 LANGUAGE plpgsql AS $$
 BEGIN
-    RETURN _timeline_of(pg_current_wal_insert_lsn());
+    -- The first eight digits of the log file's name, in hexadecimal.
+    RETURN ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer;
 EXCEPTION WHEN OTHERS THEN RETURN NULL;
 END $$;
 
 -- Whether this is the server that wrote last: the one that has run since then, on the
--- timeline it was on. Where the server does not say, it is taken for granted.
+-- timeline it was on. Where it does not say, that is taken for granted.
 CREATE FUNCTION {schema}._is_here(p_started_at timestamptz, p_timeline integer) RETURNS boolean
 LANGUAGE sql AS $$
-    SELECT p_started_at = pg_postmaster_start_time() AND CASE
-        WHEN p_timeline IS NULL
-          OR NOT has_function_privilege('pg_walfile_name(pg_lsn)'::regprocedure, 'EXECUTE') THEN true
-        ELSE p_timeline = {schema}._timeline_of(pg_current_wal_insert_lsn()) END
+    SELECT p_started_at = pg_postmaster_start_time()
+       AND p_timeline IS NOT DISTINCT FROM coalesce({schema}._timeline(), p_timeline)
 $$;
 
 -- Which cluster this is; '?' where the server does not say.
