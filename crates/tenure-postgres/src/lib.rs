@@ -14,6 +14,7 @@ mod rows;
 mod schema;
 mod session;
 mod store;
+mod texts;
 mod tls;
 mod verbs;
 mod watch;

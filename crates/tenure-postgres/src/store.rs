@@ -20,7 +20,8 @@ use crate::link::{Link, Purpose};
 use crate::options::PostgresOptions;
 use crate::rows::Page;
 use crate::schema;
-use crate::verbs::{Bids, Texts, Way};
+use crate::texts::Texts;
+use crate::verbs::{Bids, Way};
 use crate::watch::{self, Hub};
 
 /// The most bids or releases in one request.

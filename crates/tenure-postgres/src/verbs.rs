@@ -1,4 +1,4 @@
-//! The verbs, as statements. Each is one round trip.
+//! The verbs, carried to the server. Each is one round trip.
 
 use std::time::Duration;
 
@@ -13,76 +13,12 @@ use tokio_postgres::types::Type;
 
 use crate::beat::Figures;
 use crate::error::{Effect, damaged};
-use crate::link::{Link, Often};
+use crate::link::Link;
 use crate::rows::{
     Page, PageRow, SnapshotRow, ViewRow, member, micros, parse, release_word, signed, span,
     term_beats, unsigned,
 };
-
-/// The statements' texts, with the schema's name put in.
-#[derive(Debug)]
-pub(crate) struct Texts {
-    join: String,
-    heartbeat: String,
-    /// The heartbeat as a bare statement, for those who may write the table.
-    pub(crate) beat: String,
-    /// Whether this role may.
-    pub(crate) rights: String,
-    leave: String,
-    claims: Often,
-    release: Often,
-    step_down: String,
-    pause: String,
-    resume: String,
-    evict: String,
-    read: Often,
-    look: Often,
-    journal: Often,
-    positions: String,
-    pub(crate) notify: String,
-}
-
-const AMENDED: &str = "SELECT outcome, number, member, life::text, left_us FROM";
-
-impl Texts {
-    pub(crate) fn new(schema: &str) -> Self {
-        let put = |text: &str| crate::schema::put(text, schema);
-        let often = |text: &str| Often { call: put(text), owner: None };
-        let or_as_owner = |call, owner| Often { call: put(call), owner: Some(put(owner)) };
-        let release = |name: &str, wait: &str| {
-            format!(
-                "SELECT {{schema}}.{name}($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9, {wait}, $11)"
-            )
-        };
-        let amend = |call: &str| put(&format!("{AMENDED} {{schema}}.{call}"));
-        Self {
-            join: put("SELECT outcome, attention, seq, taken_by::text, left_us FROM \
-                       {schema}.join($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9)"),
-            heartbeat: put("SELECT outcome, attention, holds, seq, terms::text, handle FROM \
-                            {schema}.heartbeat($1, $2, $3::uuid, $4, $5, $6, $7)"),
-            beat: put(include_str!("sql/beat.sql")),
-            rights: crate::schema::rights(schema),
-            leave: put("SELECT {schema}.leave($1, $2, $3::uuid, $4)"),
-            claims: often(
-                "SELECT outcome, numbers, elected, fenced, views::text[] FROM \
-                           {schema}.claims($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9)",
-            ),
-            // A session of the owner's waits for locks as long as it is set to.
-            release: or_as_owner(&release("release", "$10"), &release("_release", "0")),
-            step_down: amend("ask_step_down($1, $2, $3, $4, $5, $6, $7)"),
-            pause: amend("pause($1, $2, $3, $4, $5)"),
-            resume: amend("resume($1, $2, $3, $4)"),
-            evict: amend("evict($1, $2, $3, $4, $5)"),
-            read: often(
-                "SELECT {schema}.read($1, $2, $3, $4::uuid, $5, $6::uuid, $7, $8, $9)::text",
-            ),
-            look: or_as_owner("SELECT * FROM {schema}.look($1, $2, $3, $4::uuid)", "{look}"),
-            journal: often("SELECT {schema}.journal($1, $2, $3)::text"),
-            positions: put("SELECT ns, seq FROM {schema}.positions($1)"),
-            notify: put("SELECT pg_notify({channel}, $1)"),
-        }
-    }
-}
+use crate::texts::Texts;
 
 /// One request's way: where it goes, in which words, and how long it may wait
 /// for locks.

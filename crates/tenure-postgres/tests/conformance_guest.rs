@@ -1,6 +1,8 @@
 //! The whole suite once more, for a role that may call the verbs and nothing else. The
 //! owner of the schema says some of them in fewer words; this is what all others say.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::sync::Arc;

@@ -1,0 +1,68 @@
+//! The verbs, as statements.
+
+use crate::link::Often;
+
+/// The statements' texts, with the schema's name put in.
+#[derive(Debug)]
+pub(crate) struct Texts {
+    pub(crate) join: String,
+    pub(crate) heartbeat: String,
+    /// The heartbeat as a bare statement, for those who may write the table.
+    pub(crate) beat: String,
+    /// Whether this role may.
+    pub(crate) rights: String,
+    pub(crate) leave: String,
+    pub(crate) claims: Often,
+    pub(crate) release: Often,
+    pub(crate) step_down: String,
+    pub(crate) pause: String,
+    pub(crate) resume: String,
+    pub(crate) evict: String,
+    pub(crate) read: Often,
+    pub(crate) look: Often,
+    pub(crate) journal: Often,
+    pub(crate) positions: String,
+    pub(crate) notify: String,
+}
+
+const AMENDED: &str = "SELECT outcome, number, member, life::text, left_us FROM";
+
+impl Texts {
+    pub(crate) fn new(schema: &str) -> Self {
+        let put = |text: &str| crate::schema::put(text, schema);
+        let often = |text: &str| Often { call: put(text), owner: None };
+        let or_as_owner = |call, owner| Often { call: put(call), owner: Some(put(owner)) };
+        let release = |name: &str, wait: &str| {
+            format!(
+                "SELECT {{schema}}.{name}($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9, {wait}, $11)"
+            )
+        };
+        let amend = |call: &str| put(&format!("{AMENDED} {{schema}}.{call}"));
+        Self {
+            join: put("SELECT outcome, attention, seq, taken_by::text, left_us FROM \
+                       {schema}.join($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9)"),
+            heartbeat: put("SELECT outcome, attention, holds, seq, terms::text, handle FROM \
+                            {schema}.heartbeat($1, $2, $3::uuid, $4, $5, $6, $7)"),
+            beat: put(include_str!("sql/beat.sql")),
+            rights: crate::schema::rights(schema),
+            leave: put("SELECT {schema}.leave($1, $2, $3::uuid, $4)"),
+            claims: often(
+                "SELECT outcome, numbers, elected, fenced, views::text[] FROM \
+                           {schema}.claims($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9)",
+            ),
+            // A session of the owner's waits for locks as long as it is set to.
+            release: or_as_owner(&release("release", "$10"), &release("_release", "0")),
+            step_down: amend("ask_step_down($1, $2, $3, $4, $5, $6, $7)"),
+            pause: amend("pause($1, $2, $3, $4, $5)"),
+            resume: amend("resume($1, $2, $3, $4)"),
+            evict: amend("evict($1, $2, $3, $4, $5)"),
+            read: often(
+                "SELECT {schema}.read($1, $2, $3, $4::uuid, $5, $6::uuid, $7, $8, $9)::text",
+            ),
+            look: or_as_owner("SELECT * FROM {schema}.look($1, $2, $3, $4::uuid)", "{look}"),
+            journal: often("SELECT {schema}.journal($1, $2, $3)::text"),
+            positions: put("SELECT ns, seq FROM {schema}.positions($1)"),
+            notify: put("SELECT pg_notify({channel}, $1)"),
+        }
+    }
+}
