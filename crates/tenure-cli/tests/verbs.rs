@@ -321,9 +321,11 @@ fn a_closed_pipe_ends_the_program_quietly() {
     let mut command = std::process::Command::new("sh");
     let shell = command.args(["-c", &script]).env("TENURE_STORE", world.store());
     let child = shell.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-    let child = child.spawn().unwrap();
-    // The next change is written into the closed pipe.
-    world.text(&["run", "-q", "-e", "jobs", "--", "true"]);
+    let mut child = child.spawn().unwrap();
+    // The first change after the reader left is written into the closed pipe.
+    while child.try_wait().unwrap().is_none() {
+        world.text(&["run", "-q", "-e", "jobs", "--", "true"]);
+    }
     let output = child.wait_with_output().unwrap();
     assert_eq!(stdout(&output).lines().count(), 1);
     assert_eq!(stderr(&output), "");
