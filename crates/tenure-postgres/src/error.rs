@@ -92,6 +92,8 @@ fn leave(db: &DbError) -> bool {
         || *code == SqlState::INVALID_SQL_STATEMENT_NAME
         || *code == SqlState::FEATURE_NOT_SUPPORTED
         || *code == SqlState::DUPLICATE_PSTATEMENT
+        // What this role may do was asked when the session was made.
+        || *code == SqlState::INSUFFICIENT_PRIVILEGE
         || code.code().starts_with("08")
 }
 

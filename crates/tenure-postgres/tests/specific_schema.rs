@@ -90,6 +90,32 @@ async fn a_role_with_execute_alone_takes_part() {
     place.sql(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
 }
 
+/// An owner that becomes a guest is refused what it did itself until then, once.
+#[tokio::test]
+async fn an_owner_that_is_one_no_longer_goes_on_as_a_guest() {
+    let place = Place::new();
+    let role = format!("o_{}", place.schema);
+    place.sql(&format!("CREATE ROLE {role} LOGIN")).await;
+    place.sql(&format!("GRANT CREATE ON DATABASE postgres TO {role}")).await;
+    let its_url = url().replace("postgres@", &format!("{role}@"));
+    let options = PostgresOptions::from_url(&its_url).unwrap().schema(&place.schema);
+    let store = PostgresStore::open(options).await.unwrap();
+    let term = leader(&store, "a", 1, "e").await;
+    for _ in 0..2 {
+        store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+    }
+    let given = "REASSIGN OWNED BY {r} TO postgres; SELECT {s}.grant_to('{r}')";
+    place.sql(&given.replace("{r}", &role)).await;
+    let refused = store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Denied, "{refused}");
+    store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+    let refused = store.release(&ns(), &release(&term)).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Denied, "{refused}");
+    assert!(!refused.may_have_applied(), "{refused}");
+    store.release(&ns(), &release(&term)).await.unwrap();
+    place.sql(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
+}
+
 /// One who was not let in is told how to get in.
 #[tokio::test]
 async fn a_role_that_was_not_let_in_is_told_what_to_ask_for() {
