@@ -107,8 +107,7 @@ impl Inner {
             return Ok(());
         }
         let prepare = async {
-            let rights = session.client.query_typed(&self.texts.rights, &[]).await?;
-            if !rights.first().is_some_and(|row| row.try_get("may_beat").unwrap_or(false)) {
+            if !session.may("may_beat", &self.options.schema).await? {
                 return Ok(None::<Statement>);
             }
             let types = [Type::INT8, Type::INT8, Type::INT8, Type::INT4];

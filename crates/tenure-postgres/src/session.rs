@@ -115,6 +115,16 @@ impl Session {
         set.map_err(|e| error::of_request("setting up a session", error::Effect::None, e).0)
     }
 
+    /// Whether its role has this right: a column of `rights.sql`.
+    pub(crate) async fn may(
+        &self,
+        right: &str,
+        schema: &str,
+    ) -> Result<bool, tokio_postgres::Error> {
+        let rights = self.client.query_typed(&schema::rights(schema), &[]).await?;
+        Ok(rights.first().is_some_and(|row| row.try_get(right).unwrap_or(false)))
+    }
+
     /// Whether it is set up for what a verb is made of.
     pub(crate) fn owns(&self) -> bool {
         self.owns.load(Ordering::Acquire)
@@ -126,9 +136,7 @@ impl Session {
     /// be something else than what it tells the owner.
     pub(crate) async fn own_as_owner(&self, options: &PostgresOptions) -> Result<()> {
         let set = async {
-            let rights = schema::rights(&options.schema);
-            let rights = self.client.query_typed(&rights, &[]).await?;
-            if rights.first().is_some_and(|row| row.try_get("owns").unwrap_or(false)) {
+            if self.may("owns", &options.schema).await? {
                 let (wait, planned) = (options.lock_wait(), schema::planned(&options.schema));
                 let text = format!("SET lock_timeout = {wait}; {planned}");
                 self.client.batch_execute(&text).await?;

@@ -9,8 +9,6 @@ pub(crate) struct Texts {
     pub(crate) heartbeat: String,
     /// The heartbeat as a bare statement, for those who may write the table.
     pub(crate) beat: String,
-    /// Whether this role may.
-    pub(crate) rights: String,
     pub(crate) leave: String,
     pub(crate) claims: Often,
     pub(crate) release: Often,
@@ -44,7 +42,6 @@ impl Texts {
             heartbeat: put("SELECT outcome, attention, holds, seq, terms::text, handle FROM \
                             {schema}.heartbeat($1, $2, $3::uuid, $4, $5, $6, $7)"),
             beat: put(include_str!("sql/beat.sql")),
-            rights: crate::schema::rights(schema),
             leave: put("SELECT {schema}.leave($1, $2, $3::uuid, $4)"),
             claims: often(
                 "SELECT outcome, numbers, elected, fenced, views::text[] FROM \
