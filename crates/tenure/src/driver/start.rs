@@ -102,7 +102,8 @@ fn run_thread(
             replies,
             hints: Hints::new(),
         };
-        driver.run(timer, commands, take_replies).await;
+        // As a task of its own, which wakes without a look at the whole runtime.
+        drop(tokio::spawn(driver.run(timer, commands, take_replies)).await);
     });
 }
 
