@@ -1,8 +1,9 @@
 //! What the functions answer, as values.
 
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use bytes::BytesMut;
 use serde::Deserialize;
 use tenure_core::{
     BadName, Candidate, ElectionName, ElectionView, EndCause, Entry, Happening, Holder,
@@ -11,6 +12,7 @@ use tenure_core::{
     Timestamp,
 };
 use tenure_store::Result;
+use tokio_postgres::types::{IsNull, ToSql, Type, accepts, to_sql_checked};
 
 use crate::error::damaged;
 
@@ -32,8 +34,32 @@ pub(crate) fn span(micros: i64) -> Duration {
     Duration::from_micros(unsigned(micros))
 }
 
+/// When something happened, for people.
+pub(crate) fn timestamp(at: SystemTime) -> Timestamp {
+    let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_unix_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
 pub(crate) fn name<T: FromStr<Err = BadName>>(text: &str) -> Result<T> {
     text.parse().map_err(|bad| damaged(format_args!("a name that cannot be: {bad}")))
+}
+
+/// A life, as the server keeps it: a uuid.
+#[derive(Debug)]
+pub(crate) struct Life(pub(crate) Incarnation);
+
+impl ToSql for Life {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> std::result::Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        out.extend_from_slice(&self.0.as_u128().to_be_bytes());
+        Ok(IsNull::No)
+    }
+
+    accepts!(UUID);
+    to_sql_checked!();
 }
 
 /// A life, out of a uuid's text.

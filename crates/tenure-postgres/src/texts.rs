@@ -32,20 +32,20 @@ impl Texts {
         let or_as_owner = |call, owner| Often { call: put(call), owner: Some(put(owner)) };
         let release = |name: &str, wait: &str| {
             format!(
-                "SELECT {{schema}}.{name}($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9, {wait}, $11)"
+                "SELECT {{schema}}.{name}($1, $2, $3, $4, $5, $6, $7, $8, $9, {wait}, $11)"
             )
         };
         let amend = |call: &str| put(&format!("{AMENDED} {{schema}}.{call}"));
         Self {
             join: put("SELECT outcome, attention, seq, taken_by::text, left_us FROM \
-                       {schema}.join($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9)"),
+                       {schema}.join($1, $2, $3, $4, $5, $6, $7, $8, $9)"),
             heartbeat: put("SELECT outcome, attention, holds, seq, terms::text, handle FROM \
-                            {schema}.heartbeat($1, $2, $3::uuid, $4, $5, $6, $7)"),
+                            {schema}.heartbeat($1, $2, $3, $4, $5, $6, $7)"),
             beat: put(include_str!("sql/beat.sql")),
-            leave: put("SELECT {schema}.leave($1, $2, $3::uuid, $4)"),
+            leave: put("SELECT {schema}.leave($1, $2, $3, $4)"),
             claims: often(
                 "SELECT outcome, numbers, elected, fenced, views::text[] FROM \
-                           {schema}.claims($1, $2, $3::uuid, $4, $5, $6, $7, $8, $9)",
+                           {schema}.claims($1, $2, $3, $4, $5, $6, $7, $8, $9)",
             ),
             // A session of the owner's waits for locks as long as it is set to.
             release: or_as_owner(&release("release", "$10"), &release("_release", "0")),
@@ -54,9 +54,9 @@ impl Texts {
             resume: amend("resume($1, $2, $3, $4)"),
             evict: amend("evict($1, $2, $3, $4, $5)"),
             read: often(
-                "SELECT {schema}.read($1, $2, $3, $4::uuid, $5, $6::uuid, $7, $8, $9)::text",
+                "SELECT {schema}.read($1, $2, $3, $4, $5, $6, $7, $8, $9)::text",
             ),
-            look: or_as_owner("SELECT * FROM {schema}.look($1, $2, $3, $4::uuid)", "{look}"),
+            look: or_as_owner("SELECT * FROM {schema}.look($1, $2, $3, $4)", "{look}"),
             journal: often("SELECT {schema}.journal($1, $2, $3)::text"),
             positions: put("SELECT ns, seq FROM {schema}.positions($1)"),
             notify: put("SELECT pg_notify({channel}, $1)"),

@@ -15,8 +15,8 @@ use crate::beat::Figures;
 use crate::error::{Effect, damaged};
 use crate::link::Link;
 use crate::rows::{
-    Page, PageRow, SnapshotRow, ViewRow, member, micros, parse, release_word, signed, span,
-    term_beats, unsigned,
+    Life, Page, PageRow, SnapshotRow, ViewRow, member, micros, parse, release_word, signed, span,
+    term_beats, timestamp, unsigned,
 };
 use crate::texts::Texts;
 
@@ -46,7 +46,7 @@ pub(crate) struct Bids {
 
 impl Way<'_> {
     pub(crate) async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined> {
-        let life = join.member.incarnation.to_string();
+        let life = Life(join.member.incarnation);
         let endpoints = join.profile.endpoints();
         let rows = self
             .link
@@ -57,7 +57,7 @@ impl Way<'_> {
                 &[
                     (&ns.as_str(), Type::TEXT),
                     (&join.member.id.as_str(), Type::TEXT),
-                    (&life, Type::TEXT),
+                    (&life, Type::UUID),
                     (&micros(join.ttl), Type::INT8),
                     (&endpoints, Type::TEXT_ARRAY),
                     (&join.profile.metadata(), Type::BYTEA),
@@ -88,7 +88,7 @@ impl Way<'_> {
         ns: &Namespace,
         beat: &Heartbeat,
     ) -> Result<(Beat, Option<Figures>)> {
-        let life = beat.member.incarnation.to_string();
+        let life = Life(beat.member.incarnation);
         let some = !beat.held.is_empty();
         let names: Vec<_> = beat.held.iter().map(|term| term.election.as_str()).collect();
         let numbers: Vec<_> = beat.held.iter().map(|term| signed(term.number.get())).collect();
@@ -101,7 +101,7 @@ impl Way<'_> {
                 &[
                     (&ns.as_str(), Type::TEXT),
                     (&beat.member.id.as_str(), Type::TEXT),
-                    (&life, Type::TEXT),
+                    (&life, Type::UUID),
                     (&micros(beat.ttl), Type::INT8),
                     (&self.lock_wait, Type::INT4),
                     (&some.then_some(names), Type::TEXT_ARRAY),
@@ -129,7 +129,7 @@ impl Way<'_> {
     }
 
     pub(crate) async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
-        let life = member.incarnation.to_string();
+        let life = Life(member.incarnation);
         self.link
             .ask(
                 "leaving",
@@ -138,7 +138,7 @@ impl Way<'_> {
                 &[
                     (&ns.as_str(), Type::TEXT),
                     (&member.id.as_str(), Type::TEXT),
-                    (&life, Type::TEXT),
+                    (&life, Type::UUID),
                     (&self.lock_wait, Type::INT4),
                 ],
             )
@@ -147,7 +147,7 @@ impl Way<'_> {
     }
 
     pub(crate) async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Bids> {
-        let life = claim.member.incarnation.to_string();
+        let life = Life(claim.member.incarnation);
         let names: Vec<_> = claim.bids.iter().map(|b| b.election.as_str()).collect();
         let priorities: Vec<_> = claim.bids.iter().map(|b| i32::from(b.priority.get())).collect();
         let nonces: Vec<_> = claim.bids.iter().map(|b| signed(b.nonce.get())).collect();
@@ -160,7 +160,7 @@ impl Way<'_> {
                 &[
                     (&ns.as_str(), Type::TEXT),
                     (&claim.member.id.as_str(), Type::TEXT),
-                    (&life, Type::TEXT),
+                    (&life, Type::UUID),
                     (&micros(claim.ttl), Type::INT8),
                     (&names, Type::TEXT_ARRAY),
                     (&priorities, Type::INT4_ARRAY),
@@ -175,7 +175,7 @@ impl Way<'_> {
 
     pub(crate) async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
         let items = &release.items;
-        let life = release.member.incarnation.to_string();
+        let life = Life(release.member.incarnation);
         let names: Vec<_> = items.iter().map(|i| i.election.as_str()).collect();
         let numbers: Vec<_> = items.iter().map(|i| i.number.map(|n| signed(n.get()))).collect();
         let causes: Vec<_> = items.iter().map(|i| release_word(i.cause)).collect();
@@ -192,7 +192,7 @@ impl Way<'_> {
                 &[
                     (&ns.as_str(), Type::TEXT),
                     (&release.member.id.as_str(), Type::TEXT),
-                    (&life, Type::TEXT),
+                    (&life, Type::UUID),
                     (&names, Type::TEXT_ARRAY),
                     (&numbers, Type::INT8_ARRAY),
                     (&causes, Type::TEXT_ARRAY),
@@ -274,9 +274,10 @@ impl Way<'_> {
 
     pub(crate) async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
         if let (Which::Named(names), Some(asker)) = (&query.which, &query.asker)
+            && let [name] = &names[..]
             && *query == (Query { asker: query.asker.clone(), ..Query::elections(names.clone()) })
         {
-            return self.look(ns, names, asker).await;
+            return self.look(ns, name, asker).await;
         }
         let (mut names, mut held) = (Vec::new(), None);
         let which = match &query.which {
@@ -287,12 +288,12 @@ impl Way<'_> {
                 "named"
             }
             Which::HeldBy(life) => {
-                held = Some(life.to_string());
+                held = Some(Life(*life));
                 "held"
             }
         };
         let asker = query.asker.as_ref().map(|m| m.id.as_str());
-        let asker_life = query.asker.as_ref().map(|m| m.incarnation.to_string());
+        let asker_life = query.asker.as_ref().map(|m| Life(m.incarnation));
         let history = i64::try_from(query.history).unwrap_or(i64::MAX);
         let rows = self
             .link
@@ -304,9 +305,9 @@ impl Way<'_> {
                     (&ns.as_str(), Type::TEXT),
                     (&which, Type::TEXT),
                     (&names, Type::TEXT_ARRAY),
-                    (&held, Type::TEXT),
+                    (&held, Type::UUID),
                     (&asker, Type::TEXT),
-                    (&asker_life, Type::TEXT),
+                    (&asker_life, Type::UUID),
                     (&query.candidates, Type::BOOL),
                     (&query.members, Type::BOOL),
                     (&history, Type::INT8),
@@ -317,15 +318,14 @@ impl Way<'_> {
         parse::<SnapshotRow>(get(&row, "read")?)?.snapshot()
     }
 
-    /// A candidate's look.
+    /// A candidate's look at an election.
     async fn look(
         &self,
         ns: &Namespace,
-        names: &[ElectionName],
+        name: &ElectionName,
         asker: &MemberRef,
     ) -> Result<Snapshot> {
-        let life = asker.incarnation.to_string();
-        let words: Vec<_> = names.iter().map(|name| name.as_str()).collect();
+        let life = Life(asker.incarnation);
         let rows = self
             .link
             .ask_often(
@@ -334,9 +334,9 @@ impl Way<'_> {
                 &self.texts.look,
                 &[
                     (&ns.as_str(), Type::TEXT),
-                    (&words, Type::TEXT_ARRAY),
+                    (&name.as_str(), Type::TEXT),
                     (&asker.id.as_str(), Type::TEXT),
-                    (&life, Type::TEXT),
+                    (&life, Type::UUID),
                 ],
             )
             .await?;
@@ -347,15 +347,14 @@ impl Way<'_> {
         let holder = Holder {
             member: asker.clone(),
             profile: Profile::default(),
-            elected_at: Timestamp::from_unix_millis(unsigned(get(&row, "elected_ms")?)),
+            elected_at: timestamp(get(&row, "elected_at")?),
             ttl: span(get(&row, "ttl_us")?),
             remaining: span(get(&row, "left_us")?),
             unconfirmed: get(&row, "unconfirmed")?,
         };
-        let election = names.first().cloned();
-        let election = election.ok_or_else(|| damaged(format_args!("a term of no election")))?;
         let number = TermNumber::new(unsigned(number));
-        let view = ElectionView { number, holder: Some(holder), ..ElectionView::vacant(election) };
+        let view =
+            ElectionView { number, holder: Some(holder), ..ElectionView::vacant(name.clone()) };
         Ok(Snapshot { elections: vec![view], ..Snapshot::default() })
     }
 

@@ -117,15 +117,15 @@ BEGIN
         'elections', v_elections, 'members', v_members, 'history', v_history);
 END $$;
 
--- What a candidate looks at: the elections it names, without their candidates.
+-- What a candidate looks at: the election it names, without its candidates.
 --
 -- Whether it holds the one that it waits for is what an heir asks, while everybody
 -- waits for it. So that is looked up first, and told in a few figures: what this
 -- life holds, and nobody has paused or asked it to give up. Of all else it gets in
 -- "seen" what read() answers. The owner of the tables asks by the statement itself,
 -- which spares the call.
-CREATE FUNCTION {schema}.look(p_ns text, p_names text[], p_asker text, p_asker_life uuid)
-RETURNS TABLE (number bigint, elected_ms bigint, ttl_us bigint, left_us bigint,
+CREATE FUNCTION {schema}.look(p_ns text, p_election text, p_asker text, p_asker_life uuid)
+RETURNS TABLE (number bigint, elected_at timestamptz, ttl_us bigint, left_us bigint,
     unconfirmed boolean, seen text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER {planned} AS $$
 BEGIN
