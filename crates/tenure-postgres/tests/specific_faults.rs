@@ -244,8 +244,7 @@ async fn a_changed_timeline_makes_the_numbers_jump() {
     let first = won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     let kept = won(store.claim(&ns(), &claim(&a, "kept", 1)).await.unwrap());
     assert_eq!(first.number.get(), 1);
-    // What this server writes is the next timeline after the one noted.
-    place.sql("UPDATE {s}.settings SET timeline = timeline - 1").await;
+    place.sql(PROMOTED).await;
     let jumped = won(store.claim(&ns(), &claim(&a, "e", 2)).await.unwrap());
     assert_eq!(jumped.number.get(), 2 + (1 << 20));
     assert_eq!(view(&store, "kept").await.number, kept.number);
@@ -259,7 +258,7 @@ async fn a_changed_timeline_makes_the_numbers_jump() {
     place.sql("UPDATE {s}.settings SET started_at = started_at - interval '1 s'").await;
     let same = won(store.claim(&ns(), &claim(&a, "e", 4)).await.unwrap());
     assert_eq!(same.number, next.number.next());
-    let missed = "first_timeline = first_timeline - 3, timeline = timeline - 3";
+    let missed = "first_timeline = first_timeline - 3, timeline = timeline - 3, started_at = NULL";
     place.sql(&format!("UPDATE {{s}}.settings SET {missed}")).await;
     let third = won(store.claim(&ns(), &claim(&a, "e", 5)).await.unwrap());
     assert_eq!(third.number.get(), same.number.get() + 1 + (2 << 20));

@@ -194,7 +194,7 @@ async fn a_promotion_confirms_what_was_handed_over() {
     let (term, heir) = couple(&store).await;
     hand_over(&store, &term, NOTHING).await;
     let c = joined(&store, "c", 3).await;
-    place.sql("UPDATE {s}.settings SET timeline = timeline - 1").await;
+    place.sql(PROMOTED).await;
     let seen = held(store.claim(&ns(), &claim(&c, "e", 1)).await.unwrap());
     assert_eq!(seen.holder.unwrap().member, heir);
 }
@@ -210,7 +210,7 @@ async fn what_was_handed_over_is_handed_on_after_a_promotion() {
     let again = Join { takes_over: true, ..join(&term.member, TTL) };
     store.join(&ns(), &again).await.unwrap();
     held(store.claim(&ns(), &claim(&term.member, "e", 2)).await.unwrap());
-    place.sql("UPDATE {s}.settings SET timeline = timeline - 1").await;
+    place.sql(PROMOTED).await;
     let handed = Term { number: term.number.next(), member: heir, ..term.clone() };
     hand_over(&store, &handed, LONG).await;
     let seen = view(&store, None).await;

@@ -54,7 +54,7 @@ BEGIN
     -- Once it has entered nobody else can end the caller: this is its moment.
     SELECT CASE WHEN m.life <> p_life THEN 'superseded'
                 WHEN m.condemned OR m.expires_at <= clock_timestamp() THEN 'ended' END,
-           CASE WHEN _is_here(s.started_at, s.timeline) THEN s.era END
+           CASE WHEN s.started_at = pg_postmaster_start_time() THEN s.era END
         INTO outcome, v_era FROM members m, settings s WHERE m.ns = p_ns AND m.id = p_member;
     IF NOT FOUND OR outcome IS NOT NULL THEN
         outcome := coalesce(outcome, 'ended');

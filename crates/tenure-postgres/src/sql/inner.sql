@@ -211,17 +211,17 @@ BEGIN
                     WHERE e.ns = p_ns AND e.name = v_name AND (e.life = p_life) IS TRUE
                       AND e.holder = p_member AND e.number = p_numbers[i] AND NOT e.paused
                       AND (e.xmax = 0 OR v_ours)
-                      AND s.only_row AND _is_here(s.started_at, s.timeline)
+                      AND s.only_row AND s.started_at = pg_postmaster_start_time()
                     RETURNING e.number INTO v_number;
                 EXIT WHEN v_number IS NOT NULL OR v_ours;
-                SELECT true, _is_here(s.started_at, s.timeline) INTO v_ours, v_here
+                SELECT true, s.started_at = pg_postmaster_start_time() INTO v_ours, v_here
                     FROM elections f, settings s
                     WHERE f.ns = p_ns AND f.name = v_name AND (f.life = p_life) IS TRUE
                       AND f.holder = p_member AND f.number = p_numbers[i] AND NOT f.paused
                       AND s.only_row
                     FOR UPDATE OF f SKIP LOCKED;
                 EXIT WHEN v_ours IS NULL;
-                IF NOT v_here THEN PERFORM _era(); END IF;
+                IF v_here IS NOT TRUE THEN PERFORM _era(); END IF;
             END LOOP;
             IF v_number IS NOT NULL THEN
                 DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = v_name
@@ -372,14 +372,6 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN RETURN NULL;
 END $$;
 
--- Whether this is the server that wrote last: the one that has run since then, on the
--- timeline it was on. Where it does not say, that is taken for granted.
-CREATE FUNCTION {schema}._is_here(p_started_at timestamptz, p_timeline integer) RETURNS boolean
-LANGUAGE sql AS $$
-    SELECT p_started_at = pg_postmaster_start_time()
-       AND p_timeline IS NOT DISTINCT FROM coalesce({schema}._timeline(), p_timeline)
-$$;
-
 -- Which cluster this is; '?' where the server does not say.
 CREATE FUNCTION {schema}._cluster() RETURNS text
 LANGUAGE plpgsql AS $$
@@ -393,9 +385,10 @@ END $$;
 -- is no less than the timelines gone by since the first, so that a copy which
 -- missed a promotion but knows of its timeline does not repeat that one's jump.
 --
--- A server that has not been restarted is the cluster it was: only its timeline
--- can have changed. That much is looked at by every claim, and this called when
--- it is not so.
+-- A server is one cluster and writes one timeline for as long as it runs: it comes
+-- out of recovery once, if at all, and goes back only by a restart. So whoever gives
+-- out a number looks whether the server that wrote last has run since then, and
+-- calls this when it is another.
 CREATE FUNCTION {schema}._era() RETURNS integer
 LANGUAGE plpgsql AS $$
 DECLARE

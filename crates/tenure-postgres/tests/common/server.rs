@@ -129,6 +129,19 @@ impl Server {
         panic!("the server did not start");
     }
 
+    /// A copy of it on another port, which follows it and takes no writes.
+    pub fn standby(&self) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let made = command(&bin("pg_basebackup"), dir.path())
+            .args(["-D", "data", "-R", "-X", "stream", "-c", "fast", "--no-sync"])
+            .args(["-h", "127.0.0.1", "-U", "postgres", "-p", &self.port.to_string()])
+            .status();
+        assert!(made.unwrap().success(), "pg_basebackup");
+        let mut standby = Self { dir, port: free_port(), settings: self.settings, child: None };
+        standby.up();
+        standby
+    }
+
     /// Kills the server as a power cut would: its children notice and go too.
     pub fn kill(&mut self) {
         let mut child = self.child.take().unwrap();
