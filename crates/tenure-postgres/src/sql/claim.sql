@@ -320,7 +320,7 @@ BEGIN
                 v_entries := NULL;
                 IF v_lapsed THEN
                     v_told := _vacate(p_ns, p_now, v_e.holder, v_e.life, ARRAY[v_e.name],
-                        ARRAY[v_e.number], ARRAY['abandoned'], NULL, NULL, p_grace_us, 0);
+                        ARRAY[v_e.number], ARRAY['abandoned'], NULL, NULL, p_grace_us);
                 ELSE
                     PERFORM _expire(p_ns, ARRAY[v_e.holder], p_grace_us);
                 END IF;
@@ -406,12 +406,22 @@ CREATE FUNCTION {schema}._release(
     p_wait_ms integer, p_hand_over_us bigint
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
+    v_given integer := 0;
     v_left text[];
     v_told bigint;
     v_ready boolean := _enter(p_ns, p_wait_ms);
 BEGIN
+    -- What is handed over is told term by term: no more than hints are given for.
+    IF p_hand_over_us > 0 AND cardinality(p_elections) <= 8 THEN
+        FOR i IN 1 .. cardinality(p_elections) LOOP
+            v_given := v_given + CASE WHEN p_numbers[i] IS NOT NULL AND _hand_over(p_ns,
+                clock_timestamp(), p_member, p_life, p_elections[i], p_numbers[i], p_causes[i],
+                p_successors[i], p_successor_us[i], p_hand_over_us) THEN 1 ELSE 0 END;
+        END LOOP;
+        IF v_given = cardinality(p_elections) THEN RETURN v_ready; END IF;
+    END IF;
     v_told := _vacate(p_ns, clock_timestamp(), p_member, p_life, p_elections, p_numbers, p_causes,
-        p_successors, p_successor_us, p_grace_us, p_hand_over_us);
+        p_successors, p_successor_us, p_grace_us);
     IF array_position(p_numbers, NULL) IS NOT NULL
        OR coalesce(cardinality(p_numbers), 0) < cardinality(p_elections) THEN
         SELECT array_agg(t.name) INTO v_left FROM _items(p_elections, NULL, p_numbers) t

@@ -86,9 +86,8 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- The hints that entries amount to, for listeners, a line for each: a letter and
--- its words, with tabs between, which no name can hold. An election that somebody
--- was elected to at once, as the next entry tells, is not vacant: it was handed
--- over, or won anew by whoever held it.
+-- its words, with tabs between, which no name can hold. An election that is won anew
+-- by whoever held it, as the next entry tells, is not vacant.
 CREATE FUNCTION {schema}._hints(p_entries {schema}.entry[]) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -100,8 +99,7 @@ BEGIN
     FOREACH v_e IN ARRAY p_entries LOOP
         IF v_e.kind = 'elected' AND v_before.kind = 'released'
            AND v_e.election = v_before.election THEN
-            v_hint := CASE WHEN v_e.member <> v_before.member
-                THEN E'\nh\t' || v_e.election || E'\t' || v_e.member END;
+            v_hint := NULL;
         END IF;
         v_hints := v_hints || coalesce(v_hint, '');
         v_hint := CASE
@@ -123,31 +121,38 @@ CREATE FUNCTION {schema}._tell(
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     v_count integer := cardinality(p_entries) * coalesce(cardinality(p_elections), 1);
+BEGIN
+    IF coalesce(v_count, 0) = 0 THEN RETURN NULL; END IF;
+    -- One that might be too long (8,000 bytes, when each name has 200) says "look".
+    RETURN _write(p_ns, p_at, v_count, p_entries, p_elections,
+        CASE WHEN v_count > 16 THEN E'\na' ELSE _hints(p_entries) END);
+END $$;
+
+-- The same, for a caller that knows how many entries these are and what they hint at.
+CREATE FUNCTION {schema}._write(
+    p_ns text, p_at timestamptz, p_count integer, p_entries {schema}.entry[],
+    p_elections text[], p_hints text
+) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
     v_last bigint;
     v_trim_at bigint;
     v_keep bigint;
-    v_payload text;
 BEGIN
-    IF coalesce(v_count, 0) = 0 THEN RETURN NULL; END IF;
-    UPDATE namespaces n SET seq = n.seq + v_count WHERE n.ns = p_ns
+    UPDATE namespaces n SET seq = n.seq + p_count WHERE n.ns = p_ns
         RETURNING n.seq, n.trim_at INTO v_last, v_trim_at;
     IF NOT FOUND THEN
-        INSERT INTO namespaces (ns, seq) VALUES (p_ns, v_count)
+        INSERT INTO namespaces (ns, seq) VALUES (p_ns, p_count)
             RETURNING seq, trim_at INTO v_last, v_trim_at;
     END IF;
     INSERT INTO told (ns, seq, count, at, over, entries, elections)
-        VALUES (p_ns, v_last, v_count, p_at,
+        VALUES (p_ns, v_last, p_count, p_at,
             CASE WHEN p_entries[1].kind IN ('left', 'ended') THEN p_entries[1].life END,
             p_entries, p_elections);
 
-    -- A payload is only a hint. One that might be too long (8,000 bytes, when each
-    -- name has 200) says "look".
-    v_payload := p_ns || E'\n' || v_last
-        || CASE WHEN v_count > 16 THEN E'\na' ELSE _hints(p_entries) END;
-    v_payload := pg_notify({channel}, v_payload);
-
-    -- A tenth late, so that not every transition pays for it.
-    IF v_last >= v_trim_at THEN
+    -- What is no longer kept is cut off a tenth late, so that not every transition
+    -- pays for it.
+    IF pg_notify({channel}, p_ns || E'\n' || v_last || p_hints) IS NOT NULL
+       AND v_last >= v_trim_at THEN
         SELECT s.journal_keep INTO v_keep FROM settings s;
         UPDATE namespaces n
             SET trimmed = greatest(n.trimmed, v_last - v_keep), trim_at = v_last + 1 + v_keep / 10
@@ -157,87 +162,44 @@ BEGIN
     RETURN v_last;
 END $$;
 
+-- Who is next in an election: the successor named if it is there to take over, or
+-- else whoever is preferred; never the holder. And for how long that is so: as long as
+-- the successor is waited for, or p_us.
+CREATE FUNCTION {schema}._heir(
+    p_ns text, p_now timestamptz, p_election text, p_holder text,
+    p_successor text, p_successor_us bigint, p_us bigint
+) RETURNS TABLE (member text, life uuid, takes_over boolean, us bigint)
+LANGUAGE sql STABLE AS $$
+    SELECT c.member, c.life, m.takes_over,
+           CASE WHEN c.member = p_successor THEN p_successor_us ELSE p_us END
+    FROM {schema}.candidates c
+    JOIN {schema}.members m ON m.ns = c.ns AND m.id = c.member AND m.life = c.life
+    WHERE c.ns = p_ns AND c.election = p_election AND c.priority > 0
+      AND c.member <> p_holder AND m.expires_at > p_now AND NOT m.condemned
+    ORDER BY coalesce(c.member = p_successor, false) DESC, c.priority DESC, c.since, c.member
+    LIMIT 1
+$$;
+
 -- Makes elections vacant that a life holds under exactly these numbers, ends its
--- candidacies there, and keeps each vacancy for its heir: the successor named if
--- it is there to take over, or else whoever is preferred; never the holder. Where
--- p_hand_over_us says how long a term stands for an heir that has not taken it on,
--- the heir is elected at once, unless it is not one to look at once, the election
--- is paused, or a fence holds the row. Says where the journal stands.
+-- candidacies there, and keeps each vacancy for its heir. Says where the journal
+-- stands.
 CREATE FUNCTION {schema}._vacate(
     p_ns text, p_now timestamptz, p_member text, p_life uuid, p_names text[], p_numbers bigint[],
-    p_causes text[], p_successors text[], p_successor_us bigint[], p_grace_us bigint,
-    p_hand_over_us bigint
+    p_causes text[], p_successors text[], p_successor_us bigint[], p_grace_us bigint
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    v_name text;
-    v_named text;
     v_number bigint;
     v_heir text;
-    v_heir_life uuid;
-    v_takes_over boolean;
     v_us bigint;
-    v_ours boolean;
-    v_here boolean;
-    v_taken boolean[];
     v_heirs text[];
+    v_kept bigint;
     v_given integer := 0;
     v_entries entry[];
 BEGIN
     FOR i IN 1 .. coalesce(cardinality(p_names), 0) LOOP
         CONTINUE WHEN p_numbers[i] IS NULL;
-        v_name := p_names[i];
-        v_named := p_successors[i];
-        SELECT c.member, c.life, m.takes_over INTO v_heir, v_heir_life, v_takes_over
-            FROM candidates c
-            JOIN members m ON m.ns = c.ns AND m.id = c.member AND m.life = c.life
-            WHERE c.ns = p_ns AND c.election = v_name AND c.priority > 0
-              AND c.member <> p_member AND m.expires_at > p_now AND NOT m.condemned
-            ORDER BY coalesce(c.member = v_named, false) DESC, c.priority DESC, c.since, c.member
-            LIMIT 1;
-        v_us := CASE WHEN v_heir = v_named THEN coalesce(p_successor_us[i], 0) END;
-        IF v_takes_over AND p_hand_over_us > 0 AND (v_us > 0) IS NOT FALSE THEN
-            v_ours := false;
-            LOOP
-                -- A row that nobody ever locked is changed at once. Any other may be
-                -- fenced: that is found out without waiting for it. (It may be locked
-                -- between these two, and then this waits as long as it may.)
-                UPDATE elections e
-                    SET number = e.number + 1 + ((s.era - e.era)::bigint << 20), era = s.era,
-                        won_by = v_heir_life, won_nonce = 0, handed = true,
-                        holder = v_heir, life = v_heir_life, elected_at = p_now, priority = NULL,
-                        heir = NULL, heir_until = _after(p_now, coalesce(v_us, p_hand_over_us)),
-                        asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL
-                    FROM settings s
-                    WHERE e.ns = p_ns AND e.name = v_name AND (e.life = p_life) IS TRUE
-                      AND e.holder = p_member AND e.number = p_numbers[i] AND NOT e.paused
-                      AND (e.xmax = 0 OR v_ours)
-                      AND s.only_row AND s.started_at = pg_postmaster_start_time()
-                    RETURNING e.number INTO v_number;
-                EXIT WHEN v_number IS NOT NULL OR v_ours;
-                SELECT true, s.started_at = pg_postmaster_start_time() INTO v_ours, v_here
-                    FROM elections f, settings s
-                    WHERE f.ns = p_ns AND f.name = v_name AND (f.life = p_life) IS TRUE
-                      AND f.holder = p_member AND f.number = p_numbers[i] AND NOT f.paused
-                      AND s.only_row
-                    FOR UPDATE OF f SKIP LOCKED;
-                EXIT WHEN v_ours IS NULL;
-                IF v_here IS NOT TRUE THEN PERFORM _era(); END IF;
-            END LOOP;
-            IF v_number IS NOT NULL THEN
-                DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = v_name
-                    AND c.member = p_member AND (c.life = p_life) IS TRUE;
-                v_given := v_given + 1;
-                v_heirs := v_heirs || v_heir;
-                v_taken := v_taken || true;
-                v_entries := v_entries || ARRAY[
-                    ROW('released', v_name, p_numbers[i], p_member, p_life, NULL,
-                        coalesce(p_causes[i], 'resigned'), NULL, NULL, NULL, NULL, NULL)::entry,
-                    ROW('elected', v_name, v_number, v_heir, v_heir_life, NULL,
-                        NULL, NULL, NULL, NULL, NULL, NULL)::entry];
-                CONTINUE;
-            END IF;
-        END IF;
-        v_us := coalesce(v_us, p_grace_us);
+        SELECT h.member, h.us INTO v_heir, v_us FROM _heir(p_ns, p_now, p_names[i], p_member,
+            p_successors[i], p_successor_us[i], p_grace_us) h;
         IF (v_us > 0) IS NOT TRUE THEN
             v_heir := NULL;
         END IF;
@@ -246,37 +208,90 @@ BEGIN
                 asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL,
                 heir = v_heir,
                 heir_until = CASE WHEN v_heir IS NOT NULL THEN _after(p_now, v_us) END
-            WHERE e.ns = p_ns AND e.name = v_name AND (e.life = p_life) IS TRUE
+            WHERE e.ns = p_ns AND e.name = p_names[i] AND (e.life = p_life) IS TRUE
               AND e.holder = p_member AND e.number = p_numbers[i]
             RETURNING e.number INTO v_number;
         CONTINUE WHEN NOT FOUND;
-        DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = v_name
+        DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = p_names[i]
             AND c.member = p_member AND (c.life = p_life) IS TRUE;
         v_given := v_given + 1;
         IF v_heir IS NOT NULL THEN
             v_heirs := v_heirs || v_heir;
-            v_taken := v_taken || false;
         END IF;
-        v_entries := v_entries || ROW('released', v_name, v_number, p_member, p_life, NULL,
+        v_entries := v_entries || ROW('released', p_names[i], v_number, p_member, p_life, NULL,
             coalesce(p_causes[i], 'resigned'), NULL, NULL, v_heir, NULL, NULL)::entry;
     END LOOP;
     IF v_entries IS NULL THEN RETURN NULL; END IF;
 
-    IF cardinality(v_heirs) > 1 THEN
-        UPDATE members m SET attention = m.attention + t.kept, holds = m.holds + t.taken
-            FROM (SELECT h.id, count(*) FILTER (WHERE NOT h.taken) AS kept,
-                         count(*) FILTER (WHERE h.taken) AS taken
-                  FROM unnest(v_heirs, v_taken) AS h(id, taken) GROUP BY 1) t
-            WHERE m.ns = p_ns AND m.id = t.id;
-        v_heirs := NULL;
-    END IF;
-    UPDATE members m
-        SET attention = m.attention + CASE WHEN m.id = p_member OR v_taken[1] THEN 0 ELSE 1 END,
-            holds = m.holds + CASE WHEN m.id = p_member THEN -v_given
-                                   WHEN v_taken[1] THEN 1 ELSE 0 END
-        WHERE m.ns = p_ns AND m.id = ANY (ARRAY[p_member, v_heirs[1]])
-          AND (m.id <> p_member OR m.life = p_life);
+    UPDATE members m SET holds = m.holds - v_given
+        WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life;
+    FOR v_heir, v_kept IN SELECT h.id, count(*) FROM unnest(v_heirs) AS h(id) GROUP BY 1 LOOP
+        UPDATE members m SET attention = m.attention + v_kept WHERE m.ns = p_ns AND m.id = v_heir;
+    END LOOP;
     RETURN _tell(p_ns, p_now, v_entries);
+END $$;
+
+-- Elects the heir of a term in the same step in which the term is given up, and says
+-- whether it did. Not if there is none, or it is not one to look at once, or the
+-- election is paused, or a fence holds the row: then the vacancy is to be kept for it.
+-- The heir has the term for p_us, or for as long as a successor who was named is waited
+-- for.
+--
+-- One function for one term, without a list in it: this is what everybody waits for.
+CREATE FUNCTION {schema}._hand_over(
+    p_ns text, p_now timestamptz, p_member text, p_life uuid, p_name text, p_number bigint,
+    p_cause text, p_successor text, p_successor_us bigint, p_us bigint
+) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    v_heir text;
+    v_heir_life uuid;
+    v_number bigint;
+    v_ours boolean := false;
+    v_here boolean;
+    v_told bigint;
+BEGIN
+    LOOP
+        -- A row that nobody ever locked is changed at once. Any other may be fenced:
+        -- that is found out without waiting for it. (It may be locked between these
+        -- two, and then this waits as long as it may.)
+        UPDATE elections e
+            SET number = e.number + 1 + ((s.era - e.era)::bigint << 20), era = s.era,
+                won_by = h.life, won_nonce = 0, handed = true,
+                holder = h.member, life = h.life, elected_at = p_now, priority = NULL,
+                heir = NULL, heir_until = _after(p_now, h.us),
+                asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL
+            FROM settings s,
+                 _heir(p_ns, p_now, p_name, p_member, p_successor, p_successor_us, p_us) h
+            WHERE e.ns = p_ns AND e.name = p_name AND (e.life = p_life) IS TRUE
+              AND e.holder = p_member AND e.number = p_number AND NOT e.paused
+              AND (e.xmax = 0 OR v_ours)
+              AND s.only_row AND s.started_at = pg_postmaster_start_time()
+              AND h.takes_over AND h.us > 0
+            RETURNING e.number, h.member, h.life INTO v_number, v_heir, v_heir_life;
+        EXIT WHEN v_number IS NOT NULL OR v_ours;
+        SELECT true, s.started_at = pg_postmaster_start_time() INTO v_ours, v_here
+            FROM elections f, settings s
+            WHERE f.ns = p_ns AND f.name = p_name AND (f.life = p_life) IS TRUE
+              AND f.holder = p_member AND f.number = p_number AND NOT f.paused
+              AND s.only_row
+            FOR UPDATE OF f SKIP LOCKED;
+        EXIT WHEN v_ours IS NULL;
+        IF v_here IS NOT TRUE THEN PERFORM _era(); END IF;
+    END LOOP;
+    IF v_number IS NULL THEN RETURN false; END IF;
+
+    DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = p_name
+        AND c.member = p_member AND (c.life = p_life) IS TRUE;
+    UPDATE members m SET holds = m.holds - 1
+        WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life;
+    UPDATE members m SET holds = m.holds + 1 WHERE m.ns = p_ns AND m.id = v_heir;
+    v_told := _write(p_ns, p_now, 2, ARRAY[
+            ROW('released', p_name, p_number, p_member, p_life, NULL,
+                coalesce(p_cause, 'resigned'), NULL, NULL, NULL, NULL, NULL)::entry,
+            ROW('elected', p_name, v_number, v_heir, v_heir_life, NULL,
+                NULL, NULL, NULL, NULL, NULL, NULL)::entry], NULL,
+        E'\nh\t' || p_name || E'\t' || v_heir || E'\ne\t' || p_name);
+    RETURN true;
 END $$;
 
 -- Ends a candidacy in each of these elections, and what was kept for it.
@@ -327,7 +342,7 @@ BEGIN
             WHERE e.ns = p_ns AND e.life = p_lives[i];
         IF v_held IS NOT NULL THEN
             PERFORM _vacate(p_ns, p_now, p_ids[i], p_lives[i], v_held, v_numbers,
-                array_fill(p_causes[i], ARRAY[cardinality(v_held)]), NULL, NULL, p_grace_us, 0);
+                array_fill(p_causes[i], ARRAY[cardinality(v_held)]), NULL, NULL, p_grace_us);
         END IF;
         SELECT array_agg(c.election) INTO v_stood FROM candidates c
             WHERE c.ns = p_ns AND c.member = p_ids[i] AND c.life = p_lives[i];
