@@ -31,9 +31,7 @@ impl Texts {
         let often = |text: &str| Often { call: put(text), owner: None };
         let or_as_owner = |call, owner| Often { call: put(call), owner: Some(put(owner)) };
         let release = |name: &str, wait: &str| {
-            format!(
-                "SELECT {{schema}}.{name}($1, $2, $3, $4, $5, $6, $7, $8, $9, {wait}, $11)"
-            )
+            format!("SELECT {{schema}}.{name}($1, $2, $3, $4, $5, $6, $7, $8, $9, {wait}, $11)")
         };
         let amend = |call: &str| put(&format!("{AMENDED} {{schema}}.{call}"));
         Self {
@@ -53,9 +51,7 @@ impl Texts {
             pause: amend("pause($1, $2, $3, $4, $5)"),
             resume: amend("resume($1, $2, $3, $4)"),
             evict: amend("evict($1, $2, $3, $4, $5)"),
-            read: often(
-                "SELECT {schema}.read($1, $2, $3, $4, $5, $6, $7, $8, $9)::text",
-            ),
+            read: often("SELECT {schema}.read($1, $2, $3, $4, $5, $6, $7, $8, $9)::text"),
             look: or_as_owner("SELECT * FROM {schema}.look($1, $2, $3, $4)", "{look}"),
             journal: often("SELECT {schema}.journal($1, $2, $3)::text"),
             positions: put("SELECT ns, seq FROM {schema}.positions($1)"),

@@ -249,6 +249,29 @@ async fn a_hand_over_survives_a_killed_server() {
     assert_eq!((seen.number, seen.holder.unwrap().member), (term.number.next(), heir));
 }
 
+/// Of more terms than are told one by one, the vacancies are kept for the heir.
+#[tokio::test]
+async fn of_many_terms_at_once_the_vacancies_are_kept() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (term, heir) = couple(&store).await;
+    let mut given = Release { hand_over: LONG, heir_grace: LONG, ..release(&term) };
+    for n in 1..=8 {
+        let name = format!("e{n}");
+        let next = won(store.claim(&ns(), &claim(&term.member, &name, 1)).await.unwrap());
+        held(store.claim(&ns(), &claim(&heir, &name, 1)).await.unwrap());
+        given.items.extend(release(&next).items);
+    }
+    store.release(&ns(), &given).await.unwrap();
+    let named = given.items.iter().map(|item| item.election.clone());
+    let seen = store.read(&ns(), &Query::elections(named)).await.unwrap();
+    assert_eq!(seen.elections.len(), 9);
+    for view in seen.elections {
+        assert!(view.holder.is_none(), "{view:?}");
+        assert_eq!(view.reserved.unwrap().member, heir.id);
+    }
+}
+
 /// Some servers do not say which timeline they write. That is taken for no change,
 /// whether or not it was said once.
 #[tokio::test(flavor = "multi_thread")]

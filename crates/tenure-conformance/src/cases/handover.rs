@@ -147,13 +147,20 @@ pub(crate) async fn the_heir_can_find_what_it_was_handed(world: &World<'_>) -> O
     a.hand_over(&term, world.long()).await?;
     same!(heir.holding().await?, ["e"], "what the heir holds");
     same!(other.holding().await?, [""; 0], "what another holds");
-    let beat = heir.beat().await?;
-    let one = matches!(beat, Beat::Alive { holds: Some(1) | None, .. });
-    ensure!(one, "one term is held: {beat:?}");
     let seen = world.read(&Query::members()).await?;
-    let holds = seen.members.iter().find(|m| m.member == heir.me).map(|m| m.holds);
-    same!(holds, Some(1), "what the heir is listed with");
-    handed(world, "e", &heir).await?;
+    for (one, count) in [(&heir, 1), (&other, 0), (&a, 0)] {
+        let beat = one.beat().await?;
+        let told = matches!(beat, Beat::Alive { holds, .. } if holds.is_none_or(|h| h == count));
+        ensure!(told, "{} holds {count}: {beat:?}", one.me);
+        let listed = seen.members.iter().find(|m| m.member == one.me).map(|m| m.holds);
+        ensure!(listed == Some(count), "{} is listed with {listed:?}, not {count}", one.me);
+    }
+    // Whoever hands over stands no longer, also if it was handed the term itself.
+    let next = handed(world, "e", &heir).await?;
+    heir.hand_over(&next, world.long()).await?;
+    let view = a.view("e").await?;
+    let standing: Vec<_> = view.candidates.iter().map(|c| &c.member).collect();
+    same!(standing, [&other.me], "candidates left standing");
     Ok(())
 }
 

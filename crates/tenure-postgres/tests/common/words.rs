@@ -12,8 +12,7 @@ use tenure_store::Store;
 pub const TTL: Duration = Duration::from_secs(60);
 
 /// What a promoted copy finds: another server wrote last, on the timeline before.
-pub const PROMOTED: &str =
-    "UPDATE {s}.settings SET timeline = timeline - 1, started_at = started_at - interval '1 s'";
+pub const PROMOTED: &str = "UPDATE {s}.settings SET timeline = timeline - 1, started_at = NULL";
 
 pub fn ns() -> Namespace {
     Namespace::default()
