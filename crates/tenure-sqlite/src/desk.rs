@@ -177,6 +177,7 @@ impl Desk {
         ns: &Namespace,
         step: impl FnOnce(&mut Txn<'_>) -> Outcome<T>,
     ) -> Outcome<(T, bool, Vec<tenure_core::Incarnation>)> {
+        self.shared.identity.check()?;
         let judge = self.judge(true);
         let wall = self.shared.options.clock.wall();
         let mut txn = Txn::begin(&self.db, ns.as_str(), judge, wall)?;
@@ -199,6 +200,7 @@ impl Desk {
     }
 
     fn snapshot<T>(&self, ns: &Namespace, look: impl FnOnce(&Txn<'_>) -> Outcome<T>) -> Outcome<T> {
+        self.shared.identity.check()?;
         self.db.execute_batch("BEGIN")?;
         // The snapshot is taken by the first read, and the clock is read after
         // it: a row of another boot must not seem older than it is.

@@ -86,6 +86,17 @@ fn unescape(point: &str) -> String {
     point.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
 }
 
+/// Whether something is mounted at exactly this path.
+pub(crate) fn is_mount_point(path: &Path) -> bool {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    mount_points(&mounts).any(|point| Path::new(&point) == path)
+}
+
+fn mount_points(mountinfo: &str) -> impl Iterator<Item = String> {
+    mountinfo.lines().filter_map(|line| line.split(' ').nth(4)).map(unescape)
+}
+
 /// Refuses `file` if the directory it lies in is on a network file system. The
 /// file itself is not opened: closing it would drop the locks that SQLite holds
 /// on it elsewhere in this process.
@@ -162,5 +173,7 @@ mod tests {
         assert_eq!(mount_type(mounts, Path::new("/mnt/my share/db")), Some("fuse.bindfs"));
         assert_eq!(mount_type(mounts, Path::new("/mnt2")), Some("nfs4"));
         assert_eq!(mount_type("", Path::new("/")), None);
+        let points: Vec<_> = mount_points(mounts).collect();
+        assert_eq!(points, ["/", "/mnt", "/mnt/my share", "/mnt/my share", "/mnt2"]);
     }
 }

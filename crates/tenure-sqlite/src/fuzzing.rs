@@ -31,7 +31,7 @@ pub fn rows(data: &[u8]) {
     DB.with(|db| {
         entry(db, &cells);
         table(db, "tenure_elections", 17, &cells, |row| Election::read(row).map(drop));
-        table(db, "tenure_members", 13, &cells, |row| Member::read(row).map(drop));
+        table(db, "tenure_members", 14, &cells, |row| Member::read(row).map(drop));
     });
 }
 

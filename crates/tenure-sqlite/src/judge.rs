@@ -98,11 +98,12 @@ impl Judge<'_> {
         span.checked_sub(self.now.since(from)).filter(|left| !left.is_zero())
     }
 
-    /// Whether the process of a life written in `boot` is dead for certain.
-    pub(crate) fn proven_dead(&self, life: Incarnation, boot: &str) -> bool {
+    /// Whether the process of a life written in `boot` is dead for certain: the
+    /// file with the inode `lock` is free.
+    pub(crate) fn proven_dead(&self, life: Incarnation, boot: &str, lock: u64) -> bool {
         let Some(lives) = self.lives.filter(|_| boot == self.boot) else { return false };
         let mut probed = self.probed.borrow_mut();
-        *probed.entry(life).or_insert_with(|| lives.probe(life) == Probe::Free)
+        *probed.entry(life).or_insert_with(|| lives.probe_lock(life, lock) == Probe::Free)
     }
 
     /// How long ago an instant of `boot` was; zero where that cannot be known.

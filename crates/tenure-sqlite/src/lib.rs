@@ -15,6 +15,7 @@ mod follow;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod identity;
 mod journal;
 mod judge;
 mod lives;

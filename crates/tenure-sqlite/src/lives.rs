@@ -26,6 +26,8 @@ use rustix::fs::{FlockOperation, OFlags};
 use tenure_core::{Incarnation, Mono};
 use tenure_store::{BootClock, Error, ErrorKind, Result};
 
+use crate::identity::FileId;
+
 /// The bell's name in the directory.
 pub(crate) const BELL: &str = "bell";
 /// The name of the file before which writers line up.
@@ -42,7 +44,11 @@ pub(crate) struct Lives {
 #[derive(Debug)]
 struct Held {
     lock: Arc<File>,
+    /// The file that is locked.
+    id: FileId,
     ttl: Duration,
+    /// Whether it was said that the file is no longer where it should be.
+    doubted: bool,
 }
 
 /// Locks of handles that were dropped before their members left, each with the
@@ -112,10 +118,33 @@ impl Lives {
             Some(lock) => lock,
             None => Arc::new(take(&path)?.ok_or_else(|| doubled(life))?),
         };
+        let id = FileId::of(&lock.metadata().map_err(|error| unwritable(&path, error))?);
         ours.retain(|_, lock| lock.strong_count() > 0);
         ours.insert(path, Arc::downgrade(&lock));
-        held.insert(life, Held { lock, ttl });
+        held.insert(life, Held { lock, id, ttl, doubted: false });
         Ok(true)
+    }
+
+    /// The inode of the lock that is held for a life.
+    pub(crate) fn lock_of(&self, life: Incarnation) -> Option<u64> {
+        locked(&self.held).get(&life).map(|held| held.id.inode())
+    }
+
+    /// Whether others still find the lock that is held for a life.
+    pub(crate) fn check(&self, life: Incarnation) -> Result<()> {
+        let Some(held) = locked(&self.held).get(&life).map(|held| held.id) else { return Ok(()) };
+        let path = self.path(life);
+        match FileId::at(&path) {
+            Some(found) if found == held => Ok(()),
+            found => Err(mislaid(&path, found.is_some())),
+        }
+    }
+
+    /// Notes that something is wrong with the files a life goes by. Whether that
+    /// is news; it is not for a life whose lock is not held here.
+    pub(crate) fn doubt(&self, life: Incarnation) -> bool {
+        let mut held = locked(&self.held);
+        held.get_mut(&life).is_some_and(|held| !std::mem::replace(&mut held.doubted, true))
     }
 
     /// Notes that a life was granted `ttl` from now on.
@@ -155,9 +184,17 @@ impl Lives {
     /// disturb each other.
     pub(crate) fn probe(&self, life: Incarnation) -> Probe {
         let Ok(file) = File::open(self.path(life)) else { return Probe::Missing };
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
-            Ok(()) => Probe::Free,
-            Err(_) => Probe::Held,
+        probe(&file)
+    }
+
+    /// The same, for one who must be certain: a file with another inode than the
+    /// one that the life was begun with is not its lock. While a lock is held no
+    /// other file gets its inode.
+    pub(crate) fn probe_lock(&self, life: Incarnation, lock: u64) -> Probe {
+        let Ok(file) = File::open(self.path(life)) else { return Probe::Missing };
+        match file.metadata() {
+            Ok(found) if found.ino() == lock => probe(&file),
+            _ => Probe::Missing,
         }
     }
 
@@ -204,6 +241,13 @@ impl Drop for Lives {
     }
 }
 
+fn probe(file: &File) -> Probe {
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Probe::Free,
+        Err(_) => Probe::Held,
+    }
+}
+
 /// Closes abandoned locks whose time is over.
 fn reap() {
     let now = BootClock::read();
@@ -222,6 +266,10 @@ pub(crate) fn life_of(name: &str) -> Option<Incarnation> {
 /// on a file nobody finds, and is taken anew.
 fn take(path: &Path) -> Result<Option<File>> {
     let failed = |error: io::Error| unwritable(path, error);
+    if let Some(directory) = path.parent() {
+        // Somebody may have removed it with all that was in it.
+        fs::create_dir_all(directory).map_err(failed)?;
+    }
     for _ in 0..50 {
         let file = fs::OpenOptions::new()
             .read(true)
@@ -251,6 +299,19 @@ fn take(path: &Path) -> Result<Option<File>> {
 fn doubled(life: Incarnation) -> Error {
     let what = format!("another process already lives as the incarnation {life}");
     Error::new(ErrorKind::Invalid, what).remedy("join with a fresh random incarnation")
+}
+
+fn mislaid(path: &Path, replaced: bool) -> Error {
+    let how = if replaced { "replaced" } else { "removed or renamed" };
+    let what = format!(
+        "the lock file {}, which proves that this member lives, was {how}: others can no longer \
+         tell whether it is dead",
+        path.display()
+    );
+    Error::new(ErrorKind::Foreign, what).remedy(
+        "this member gives up what it leads and joins anew; do not touch the files in that \
+         directory while any process of the store runs",
+    )
 }
 
 fn unwritable(path: &Path, error: io::Error) -> Error {

@@ -52,6 +52,8 @@ fn incarnation(text: &str) -> Outcome<Incarnation> {
 pub(crate) struct Member {
     pub(crate) member: MemberRef,
     pub(crate) boot: String,
+    /// The inode of its lock file.
+    pub(crate) lock: u64,
     beat: u64,
     beat_at: Mono,
     pub(crate) ttl: Duration,
@@ -70,6 +72,7 @@ impl Member {
         Ok(Self {
             member: MemberRef::new(id, incarnation(&life)?),
             boot: row.get("boot")?,
+            lock: row.get::<_, i64>("lock")?.cast_unsigned(),
             beat: row.get("beat")?,
             beat_at: Mono::from_nanos(row.get("beat_at")?),
             ttl: Duration::from_nanos(row.get("ttl")?),

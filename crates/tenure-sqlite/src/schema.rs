@@ -8,7 +8,7 @@ use rusqlite::{Connection, MAIN_DB, OpenFlags, OptionalExtension};
 use tenure_store::{BootClock, Error, ErrorKind, Result};
 
 use crate::error::{Fault, Outcome};
-use crate::{SqliteOptions, filesystem};
+use crate::{SqliteOptions, filesystem, identity};
 
 /// The version of the tables that this code reads and writes.
 const VERSION: i64 = 1;
@@ -45,6 +45,7 @@ pub(crate) fn check_path(path: &Path) -> Result<PathBuf> {
         if !found.is_file() {
             return refuse(&format!("{shown} is not a regular file"), "give another path");
         }
+        identity::check_names(&full, &found)?;
     }
     if !full.parent().is_some_and(Path::is_dir) {
         let what = format!("the directory that {shown} is to lie in does not exist");

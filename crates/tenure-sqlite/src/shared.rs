@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use tenure_core::Incarnation;
+use tenure_store::Result;
 use tokio::sync::watch;
 
+use crate::identity::Identity;
 use crate::judge::Sightings;
 use crate::lives::Lives;
 use crate::{BootKey, SqliteOptions};
@@ -21,6 +23,7 @@ pub(crate) struct Shared {
     /// Rises whenever there may be something to look at.
     pub(crate) stirred: watch::Sender<u64>,
     pub(crate) gone: Gone,
+    pub(crate) identity: Identity,
 }
 
 impl Shared {
@@ -36,6 +39,13 @@ impl Shared {
             self.lives.ring();
             self.stir();
         }
+    }
+
+    /// Whether the paths by which other processes find this store and the lock
+    /// of this life still lead to what is open here.
+    pub(crate) fn is_itself(&self, life: Incarnation) -> Result<()> {
+        self.identity.check()?;
+        self.lives.check(life)
     }
 
     pub(crate) fn stir(&self) {

@@ -18,6 +18,7 @@ use tokio::sync::{oneshot, watch};
 use crate::desk::{Desk, Durability, Office};
 use crate::error::Outcome;
 use crate::follow::Follower;
+use crate::identity::{FileId, Identity};
 use crate::judge::Sightings;
 use crate::lives::Lives;
 use crate::rows::Member;
@@ -91,16 +92,23 @@ impl SqliteStore {
             None => BootKey::of_this_process()?,
         };
         let full = schema::check_path(path.as_ref())?;
+        if FileId::at(&full).is_none() {
+            // Made first and opened then, so that what is open is known to be
+            // what lies there.
+            drop(schema::connect(&full, &options)?);
+        }
+        let before = FileId::at(&full);
         let writer = schema::connect(&full, &options)?;
         // Only now is there a file to resolve: everybody must agree on what lies
         // beside it, whatever links they came by.
         let path = full.canonicalize().unwrap_or(full);
         filesystem::check(&path)?;
         let reader = schema::connect(&path, &options)?;
+        let identity = Identity::of(&path, before)?;
         let lives = Lives::open(&path)?;
         let (sightings, gone) = (Sightings::default(), Gone::default());
         let stirred = watch::Sender::new(0);
-        let shared = Shared { path, options, boot, sightings, lives, stirred, gone };
+        let shared = Shared { path, options, boot, sightings, lives, stirred, gone, identity };
         let shared = Arc::new(shared);
         let mut writer = Desk::new(writer, Arc::clone(&shared));
         writer.take_stock()?;
@@ -224,10 +232,24 @@ impl Store for SqliteStore {
     }
 
     async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
-        let asked = beat.clone();
-        self.lives().granted(beat.member.incarnation, beat.ttl);
-        let step = move |txn: &mut Txn<'_>| txn.heartbeat(&asked);
-        self.write("beating", ns, Durability::Crash, step).await
+        let (asked, shared) = (beat.clone(), Arc::clone(&self.inner.shared));
+        let namespace = ns.clone();
+        let life = beat.member.incarnation;
+        self.lives().granted(life, beat.ttl);
+        let beaten = move |desk: &mut Desk| {
+            if let Err(error) = shared.is_itself(life) {
+                // Said once as an error, so that somebody reads it, and then as
+                // the end of this life: a leader gives up at once.
+                if shared.lives.doubt(life) {
+                    return Err(error);
+                }
+                shared.lives.let_go(life);
+                return Ok(Beat::Ended { superseded: false });
+            }
+            let step = |txn: &mut Txn<'_>| txn.heartbeat(&asked);
+            desk.write("beating", &namespace, Durability::Crash, step)
+        };
+        self.inner.writer.ask(beaten).await
     }
 
     async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {

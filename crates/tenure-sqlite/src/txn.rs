@@ -129,7 +129,7 @@ impl<'a> Txn<'a> {
             let condemned = member.condemned;
             return Some(if condemned { EndCause::Evicted } else { EndCause::Expired });
         }
-        let dead = self.judge.proven_dead(member.member.incarnation, &member.boot);
+        let dead = self.judge.proven_dead(member.member.incarnation, &member.boot, member.lock);
         dead.then_some(EndCause::ProvenDead)
     }
 

@@ -93,6 +93,8 @@ async fn a_free_lock_of_another_boot_proves_nothing() {
     let lock = place.dir.path().join(format!("tenure.db-live/{}.lock", a.incarnation));
     std::fs::remove_file(&lock).unwrap();
     std::fs::write(&lock, "").unwrap();
+    let inode = std::os::unix::fs::MetadataExt::ino(&lock.metadata().unwrap());
+    place.sql().execute("UPDATE tenure_members SET lock = ?1", [inode.cast_signed()]).unwrap();
 
     let second = place.open_with(boot("there", &clock)).await;
     joined(&second, &b).await;

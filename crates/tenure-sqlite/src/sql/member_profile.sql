@@ -1,1 +1,1 @@
-UPDATE tenure_members SET endpoints = ?3, metadata = ?4 WHERE ns = ?1 AND id = ?2
+UPDATE tenure_members SET endpoints = ?3, metadata = ?4, lock = ?5 WHERE ns = ?1 AND id = ?2

@@ -17,11 +17,14 @@ CREATE TABLE tenure_namespaces (
 
 -- One row for each member, and one heartbeat, whatever it holds. `beat` changes
 -- with every heartbeat, so that a process of another boot sees life in it.
+-- `lock` is the inode of its lock file: a file of that name with another one is
+-- not the lock that proves its life.
 CREATE TABLE tenure_members (
     ns          TEXT NOT NULL,
     id          TEXT NOT NULL,
     incarnation TEXT NOT NULL,
     boot        TEXT NOT NULL,
+    lock        INTEGER NOT NULL,
     beat        INTEGER NOT NULL,
     beat_at     INTEGER NOT NULL,
     ttl         INTEGER NOT NULL,

@@ -29,7 +29,8 @@ impl Txn<'_> {
     fn join_again(&mut self, join: &Join) -> Outcome<Joined> {
         self.renew(&join.member, join.ttl)?;
         let (id, profile) = (join.member.id.as_str(), &join.profile);
-        let columns = params![self.ns, id, endpoints_text(profile), profile.metadata()];
+        let lock = self.lock_of(&join.member);
+        let columns = params![self.ns, id, endpoints_text(profile), profile.metadata(), lock];
         self.run(include_str!("../sql/member_profile.sql"), columns)?;
         self.joined(join)
     }
@@ -89,6 +90,7 @@ impl Txn<'_> {
                 ":id": member.id.as_str(),
                 ":incarnation": member.incarnation.to_string(),
                 ":boot": self.judge.boot,
+                ":lock": self.lock_of(member),
                 ":now": instant(self.judge.now),
                 ":ttl": nanos(join.ttl),
                 ":wall": crate::journal::number(self.wall.unix_millis()),
@@ -98,6 +100,13 @@ impl Txn<'_> {
         )?;
         self.tell(Happening::Joined { member: member.clone(), profile: profile.clone() })?;
         self.joined(join)
+    }
+
+    /// The inode of the lock that this handle holds for a member, as the tables
+    /// keep it; that of no file if it holds none.
+    fn lock_of(&self, member: &MemberRef) -> i64 {
+        let held = self.judge.lives.and_then(|lives| lives.lock_of(member.incarnation));
+        held.map_or(0, u64::cast_signed)
     }
 
     fn joined(&self, join: &Join) -> Outcome<Joined> {
