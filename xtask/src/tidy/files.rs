@@ -31,7 +31,8 @@ impl Files {
             let entry = entry.doing(read)?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let kind = entry.file_type().doing(read)?;
-            if kind.is_dir() && SKIPPED.contains(&name.as_str()) {
+            // In a work tree that git added beside the first one, .git is a file.
+            if SKIPPED.contains(&name.as_str()) {
                 continue;
             }
             let path = format!("{prefix}{name}");
