@@ -44,6 +44,15 @@ pub(crate) fn of_connect(doing: &str, error: &tokio_postgres::Error) -> Error {
         None if text.contains("does not allow writes") => {
             (ErrorKind::Unwritable, "none of the hosts is a primary; is a failover under way?")
         }
+        None if text.contains("password missing") => (
+            ErrorKind::Denied,
+            "the server asks for a password: give it in PGPASSWORD, or in a line of ~/.pgpass",
+        ),
+        None if text.contains("channel binding") => (
+            ErrorKind::Denied,
+            "channel binding needs a password by SCRAM over TLS, and a certificate signed with RSA \
+             or ECDSA: without them, leave channel_binding=require out",
+        ),
         None => (
             ErrorKind::Unreachable,
             "check that the server runs, and the hosts, the port and sslmode in the URL",
@@ -59,6 +68,16 @@ pub(crate) fn timed_out(doing: &str, effect: Effect, limit: std::time::Duration)
         format!("PostgreSQL did not answer within {limit:?} while {doing}"),
     );
     maybe(said.remedy("the connection is given up and made again"), effect)
+}
+
+/// The server answered, and warned: somebody cancelled its wait for a standby. What
+/// was written may be on this server alone, and a failover would forget it.
+pub(crate) fn warned(doing: &str) -> Error {
+    let text = format!("PostgreSQL warned while {doing}, so that no standby may have it");
+    Error::new(ErrorKind::Busy, text).maybe_applied().remedy(
+        "it is tried again; the server's log has the warning. Let nobody cancel sessions that wait \
+         for synchronous replication: bring a standby up, or change synchronous_standby_names",
+    )
 }
 
 /// What the server sent is not what its functions promise.
@@ -114,9 +133,15 @@ fn judge(db: &DbError) -> (ErrorKind, &'static str) {
             (ErrorKind::Unreachable, "the server is starting, stopping or ended our session")
         }
         "57014" => (ErrorKind::Timeout, "the server's statement_timeout cut it off"),
+        "55P03" if db.where_().is_some_and(|text| text.contains("relation \"")) => (
+            ErrorKind::Busy,
+            "another transaction has changed or locked the row: look in pg_stat_activity for one \
+             that is idle in transaction",
+        ),
         "55P03" => (
             ErrorKind::Busy,
-            "another transaction holds the namespace: look for one that is idle in transaction",
+            "another transaction is changing the namespace: look in pg_stat_activity for one that \
+             is idle in transaction",
         ),
         "40001" | "40P01" => (ErrorKind::Busy, "it lost against another and can be repeated"),
         "28P01" | "28000" => (
@@ -133,7 +158,7 @@ fn judge(db: &DbError) -> (ErrorKind, &'static str) {
             "Tenure's schema is missing or not complete: run the program once with a role that \
              may create it, or apply the text of `tenure schema postgres`",
         ),
-        "22003" | "22008" | "22023" | "22001" | "22021" | "23502" | "23514" => {
+        "22003" | "22008" | "22023" | "22001" | "22021" | "22P05" | "23502" | "23514" => {
             (ErrorKind::Invalid, "correct the request")
         }
         text if text.starts_with("08") => (ErrorKind::Unreachable, "it is tried again"),

@@ -27,6 +27,8 @@ LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
 DECLARE
     v_reign record;
+    v_reason text := _note(p_reason);
+    v_by text := _note(p_by);
     v_ready boolean := _enter(p_ns, p_wait_ms);
 BEGIN
     SELECT * INTO v_reign FROM _reign(p_ns, p_election);
@@ -43,15 +45,15 @@ BEGIN
         v_reign.outcome := 'no such candidate';
     ELSE
         UPDATE elections e
-            SET asked = true, asked_reason = p_reason, asked_by = p_by, asked_to = p_to
+            SET asked = true, asked_reason = v_reason, asked_by = v_by, asked_to = p_to
             WHERE e.ns = p_ns AND e.name = p_election
               AND (e.asked, e.asked_reason, e.asked_by, e.asked_to)
-                  IS DISTINCT FROM (true, p_reason, p_by, p_to);
+                  IS DISTINCT FROM (true, v_reason, v_by, p_to);
         IF FOUND THEN
             UPDATE members m SET attention = m.attention + 1
                 WHERE m.ns = p_ns AND m.id = v_reign.member;
             PERFORM _tell(p_ns, clock_timestamp(), ARRAY[ROW('step-down asked', p_election,
-                v_reign.number, NULL, NULL, NULL, NULL, p_reason, p_by, p_to, NULL,
+                v_reign.number, NULL, NULL, NULL, NULL, v_reason, v_by, p_to, NULL,
                 NULL)::entry]);
         ELSE
             v_reign.outcome := 'unchanged';
@@ -69,18 +71,20 @@ CREATE FUNCTION {schema}.pause(
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
 DECLARE
+    v_reason text := _note(p_reason);
+    v_by text := _note(p_by);
     v_ready boolean := _check_name('a namespace', p_ns)
         AND _check_name('an election''s name', p_election) AND _enter(p_ns, p_wait_ms);
 BEGIN
     INSERT INTO elections (ns, name) VALUES (p_ns, p_election) ON CONFLICT DO NOTHING;
-    UPDATE elections e SET paused = true, pause_reason = p_reason, pause_by = p_by
+    UPDATE elections e SET paused = true, pause_reason = v_reason, pause_by = v_by
         WHERE e.ns = p_ns AND e.name = p_election AND NOT e.paused;
     IF NOT FOUND THEN
         RETURN QUERY SELECT 'unchanged', NULL::bigint, NULL, NULL::uuid, NULL::bigint;
         RETURN;
     END IF;
     PERFORM _tell(p_ns, clock_timestamp(), ARRAY[ROW('paused', p_election, NULL, NULL, NULL, NULL,
-        NULL, p_reason, p_by, NULL, NULL, NULL)::entry]);
+        NULL, v_reason, v_by, NULL, NULL, NULL)::entry]);
     RETURN QUERY SELECT * FROM _reign(p_ns, p_election);
 END $$;
 
@@ -99,7 +103,7 @@ BEGIN
         RETURN;
     END IF;
     PERFORM _tell(p_ns, clock_timestamp(), ARRAY[ROW('resumed', p_election, NULL, NULL, NULL,
-        NULL, NULL, NULL, p_by, NULL, NULL, NULL)::entry]);
+        NULL, NULL, NULL, _note(p_by), NULL, NULL, NULL)::entry]);
     RETURN QUERY SELECT * FROM _reign(p_ns, p_election);
     PERFORM _forget(p_ns, ARRAY[p_election]);
 END $$;

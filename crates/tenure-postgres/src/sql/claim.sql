@@ -88,7 +88,7 @@ END $$;
 CREATE FUNCTION {schema}._check_bids(
     p_elections text[], p_priorities integer[], p_nonces bigint[]
 ) RETURNS boolean LANGUAGE sql AS $$
-    SELECT (coalesce(cardinality(p_nonces) >= cardinality(p_elections), true)
+    SELECT (coalesce(cardinality(p_nonces), 0) >= coalesce(cardinality(p_elections), 0)
             AND array_position(p_nonces, NULL) IS NULL
             OR {schema}._refuse('each bid has a nonce'))
        AND (coalesce(0 <= ALL (p_priorities) AND 65535 >= ALL (p_priorities), true)

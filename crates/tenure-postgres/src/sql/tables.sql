@@ -9,28 +9,67 @@
 -- text of its table's CHECKs anew, which takes longer than the change.
 
 -- No control characters, and no space at either end, in all of Unicode. Most
--- names are plain, and told by the first expression.
+-- names are plain, and told by the first expression. What is not is looked at as
+-- the bytes of its UTF-8, in hexadecimal, which are the same whatever encoding the
+-- database has; one that does not know its own (SQL_ASCII) must hold UTF-8.
 CREATE FUNCTION {schema}._is_printable(p_text text) RETURNS boolean
-LANGUAGE sql IMMUTABLE AS $$
+LANGUAGE sql STABLE AS $$
     SELECT p_text ~ '^[!-~]+$'
-        OR p_text !~ E'[\\u0001-\\u001f\\u007f-\\u009f]'
-       AND p_text !~ E'^[\\u0020\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]'
-       AND p_text !~ E'[\\u0020\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]$'
+        OR encode(convert_to(p_text, 'UTF8'), 'hex') !~ '^(..)*(0.|1.|7f|c2[89].)'
+       AND encode(convert_to(p_text, 'UTF8'), 'hex')
+           !~ '^(20|c2a0|e19a80|e2808[0-9a]|e280a[89f]|e2819f|e38080)'
+       AND encode(convert_to(p_text, 'UTF8'), 'hex')
+           !~ '(20|c2a0|e19a80|e2808[0-9a]|e280a[89f]|e2819f|e38080)$'
 $$;
 
 -- As long as a namespace, an election's name and a member's id may be.
 CREATE FUNCTION {schema}._is_name(p_name text) RETURNS boolean
-LANGUAGE sql IMMUTABLE AS $$
-    SELECT octet_length(p_name) BETWEEN 1 AND 200 AND {schema}._is_printable(p_name)
+LANGUAGE sql STABLE AS $$
+    SELECT octet_length(p_name) BETWEEN 1 AND 200 AND (p_name ~ '^[!-~]+$'
+        OR {schema}._is_printable(p_name) AND octet_length(convert_to(p_name, 'UTF8')) <= 200)
 $$;
 
 CREATE FUNCTION {schema}._are_endpoints(p_endpoints text[]) RETURNS boolean
-LANGUAGE sql IMMUTABLE AS $$
+LANGUAGE sql STABLE AS $$
     SELECT cardinality(p_endpoints) <= 16 AND coalesce(array_ndims(p_endpoints), 1) = 1
        AND NOT EXISTS (SELECT FROM unnest(p_endpoints) AS t(endpoint) WHERE
            (octet_length(t.endpoint) BETWEEN 1 AND 255
+            AND octet_length(convert_to(t.endpoint, 'UTF8')) <= 255
             AND {schema}._is_printable(t.endpoint)) IS NOT TRUE)
 $$;
+
+-- Short free text that goes with an operator's request, as every program makes it:
+-- without blanks at either end, control characters as spaces, cut at 500 bytes of
+-- UTF-8. It is never a reason to refuse a request, and never long.
+CREATE FUNCTION {schema}._note(p_text text) RETURNS text
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_control text := '^(0.|1.|7f|c2[89].)$';
+    v_space text := '20|c2a0|e19a80|e2808[0-9a]|e280a[89f]|e2819f|e38080';
+    -- More than is kept, of what may be very long.
+    v_text text := left(ltrim(p_text, E' \x01\x02\x03\x04\x05\x06\x07\x08\t\n\x0b\f\r\x0e\x0f'
+        || E'\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\x7f'), 4000);
+    v_hex text;
+BEGIN
+    BEGIN
+        v_hex := encode(convert_to(v_text, 'UTF8'), 'hex');
+    EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
+        v_hex := encode(convert_to(regexp_replace(v_text, '[^\x01-\x7f]', '?', 'g'), 'UTF8'), 'hex');
+    END;
+    v_hex := regexp_replace(v_hex, '^(0.|1.|7f|c2[89].|' || v_space || ')+', '');
+    v_hex := regexp_replace(v_hex, '(0.|1.|7f|c2[89].|' || v_space || ')+$', '');
+    -- Character by character, for as long as they fit.
+    SELECT string_agg(c.kept, '' ORDER BY c.ord) INTO v_hex FROM (
+        SELECT t.ord, t.kept, length(t.whole) - length(t.kept)
+               + sum(length(t.kept)) OVER (ORDER BY t.ord) AS upto FROM (
+            SELECT m.ord, m.found[1] AS whole,
+                   CASE WHEN m.found[1] ~ v_control THEN '20' ELSE m.found[1] END AS kept
+            FROM regexp_matches(v_hex, '([0-7].|[c-f].(?:[89ab].)+)', 'g')
+                 WITH ORDINALITY AS m(found, ord)) t) c
+        WHERE c.upto <= 2 * 500;
+    v_hex := regexp_replace(v_hex, '(' || v_space || ')+$', '');
+    RETURN coalesce(convert_from(decode(v_hex, 'hex'), 'UTF8'), '');
+END $$;
 
 -- One row: the version of all this, and what an operator may change.
 CREATE TABLE {schema}.settings (
@@ -130,7 +169,7 @@ CREATE TABLE {schema}.elections (
 );
 
 -- By life only what a life holds is looked up. A statement that names the
--- election too compares the life as `(life = …) IS TRUE`, which no index answers.
+-- election too compares the life as `(life = x) IS TRUE`, which no index answers.
 CREATE INDEX elections_held ON {schema}.elections (life) WHERE life IS NOT NULL;
 
 CREATE TABLE {schema}.candidates (
