@@ -1,8 +1,8 @@
-//! The heartbeat: a bare statement where that may be run, which costs the least, or
-//! else the function with the same statement in it.
+//! The heartbeat: a bare statement, which costs the least. A role that may not write the
+//! table calls a function with nothing but that statement in it. Else it is the verb.
 //!
 //! The bare statement renews a member of which everything is as it was, and answers
-//! nothing but that. If it is not, the function says what changed. Nor does the bare
+//! nothing but that. If it is not, the verb says what changed. Nor does the bare
 //! one say where the journal stands: it is only run while notifications arrive, so
 //! there is nothing about others to be learnt from it.
 
@@ -92,7 +92,7 @@ impl Inner {
         Box::pin(self.full_beat(ns, beat)).await
     }
 
-    /// The function, whose answer is kept for the next heartbeat.
+    /// The verb, whose answer is kept for the next heartbeat.
     async fn full_beat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
         let session = self.beats.session().await?;
         self.beat_statement(&session).await?;
@@ -107,11 +107,16 @@ impl Inner {
             return Ok(());
         }
         let prepare = async {
-            if !session.may("may_beat", &self.options.schema).await? {
+            let schema = &self.options.schema;
+            let text = if session.may("may_beat", schema).await? {
+                &self.texts.beat
+            } else if session.may("may_call_beat", schema).await? {
+                &self.texts.call_beat
+            } else {
                 return Ok(None::<Statement>);
-            }
+            };
             let types = [Type::INT8, Type::INT8, Type::INT8, Type::INT4];
-            session.client.prepare_typed(&self.texts.beat, &types).await.map(Some)
+            session.client.prepare_typed(text, &types).await.map(Some)
         };
         let prepare = pin!(prepare);
         let prepare = self.beats.within("preparing heartbeats", Effect::None, session, prepare);

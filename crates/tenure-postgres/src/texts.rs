@@ -9,6 +9,8 @@ pub(crate) struct Texts {
     pub(crate) heartbeat: String,
     /// The heartbeat as a bare statement, for those who may write the table.
     pub(crate) beat: String,
+    /// The same by a function that does nothing else, for all others.
+    pub(crate) call_beat: String,
     pub(crate) leave: String,
     pub(crate) claims: Often,
     pub(crate) release: Often,
@@ -40,6 +42,7 @@ impl Texts {
             heartbeat: put("SELECT outcome, attention, holds, seq, terms::text, handle FROM \
                             {schema}.heartbeat($1, $2, $3, $4, $5, $6, $7)"),
             beat: put(include_str!("sql/beat.sql")),
+            call_beat: put("SELECT WHERE {schema}._beat($1, $2, $3, $4)"),
             leave: put("SELECT {schema}.leave($1, $2, $3, $4)"),
             claims: often(
                 "SELECT outcome, numbers, elected, fenced, views::text[] FROM \

@@ -58,14 +58,16 @@ async fn compare(report: &mut Report, place: &str, server: &Server) -> Outcome {
     let ns = Namespace::new("beats")?;
     let me = words::join(&store, &ns, "me").await?;
     let beat = words::beat(&me);
+    let guest = words::open(&server.url_as("guest", "tenure")).await?;
+    let its_beat = words::beat(&words::join(&guest, &ns, "guest").await?);
     // A program that leads has timers; waiting takes a little longer where one runs.
     let _timer = tokio::spawn(tokio::time::sleep(words::LONG));
-    let (mut ours, mut elects) = (Vec::new(), Vec::new());
+    let (mut ours, mut guests, mut elects) = (Vec::new(), Vec::new(), Vec::new());
     let took = |from: Instant| from.elapsed().as_secs_f64() * 1e6;
     for _ in 0..SLICES {
         // In any order: who always came after one that leaves the disk busy, or idle,
         // would pay for that, or gain.
-        for kind in shuffled(prepared.len() + 2)? {
+        for kind in shuffled(prepared.len() + 3)? {
             if let Some((_, statement, params, times)) = prepared.get_mut(kind) {
                 for _ in 0..SLICE {
                     let from = Instant::now();
@@ -77,6 +79,12 @@ async fn compare(report: &mut Report, place: &str, server: &Server) -> Outcome {
                     let from = Instant::now();
                     store.heartbeat(&ns, &beat).await?;
                     ours.push(took(from));
+                }
+            } else if kind == prepared.len() + 1 {
+                for _ in 0..SLICE {
+                    let from = Instant::now();
+                    guest.heartbeat(&ns, &its_beat).await?;
+                    guests.push(took(from));
                 }
             } else {
                 for _ in 0..SLICE / 4 {
@@ -93,7 +101,10 @@ async fn compare(report: &mut Report, place: &str, server: &Server) -> Outcome {
         prepared.iter_mut().map(|(what, _, _, times)| spread(what, times)).collect();
     let elect = spread("gemstone's elect()", &mut elects);
     let ours = spread("a heartbeat through the library", &mut ours);
+    let guests = spread("the same by a role that may only call the verbs", &mut guests);
     let ratio = |what: &str| format!("{place}: heartbeat / {what}");
+    let of_guest = format!("{place}: heartbeat of a role that may only call / of the owner");
+    report.at_most(&of_guest, guests / ours, 1.2, "x");
     if place == "memory" {
         report.shown(&ratio("bare update"), ours / mids[0], "x");
         report.shown(&ratio("the recipe's leader_heartbeat"), ours / mids[1], "x");

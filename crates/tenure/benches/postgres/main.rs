@@ -109,6 +109,9 @@ async fn prepare(disk: &Server, memory: &Server) -> Outcome {
         }
         // The schema is there before anybody is measured.
         drop(words::open(&server.url("tenure")).await?);
+        // One who may only call the verbs, as the pages recommend.
+        let owner = server::connect(&server.url("tenure")).await?;
+        owner.batch_execute("CREATE ROLE guest LOGIN; SELECT tenure.grant_to('guest')").await?;
     }
     let admin = server::connect(&memory.url("tenure")).await?;
     admin.batch_execute("CREATE EXTENSION pg_stat_statements").await?;
