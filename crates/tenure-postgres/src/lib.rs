@@ -1,6 +1,9 @@
 #![doc = include_str!("../README.md")]
 
+mod address;
 mod beat;
+mod binding;
+mod certs;
 mod error;
 mod fence;
 mod follow;
@@ -9,6 +12,8 @@ mod follow;
 pub mod fuzzing;
 mod link;
 mod options;
+mod owners;
+mod passfile;
 mod patience;
 mod rows;
 mod schema;
@@ -18,6 +23,7 @@ mod texts;
 mod tls;
 mod verbs;
 mod watch;
+mod words;
 
 pub use fence::{Fenced, Postgres, in_schema};
 pub use options::{PostgresOptions, SslMode};

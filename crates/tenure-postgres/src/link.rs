@@ -9,6 +9,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::{self, Effect, Fate};
 use crate::options::PostgresOptions;
+use crate::owners;
 use crate::patience::Patience;
 use crate::schema::quoted;
 use crate::session::Session;
@@ -107,6 +108,7 @@ impl Link {
         // pooler may hand the listening session to the one that notifies.
         let hub = (self.purpose == Purpose::Requests).then_some(&self.hub);
         let session = Session::connect(&self.options, hub).await?;
+        owners::check(&session.client, &self.options).await?;
         if self.hub.is_native() {
             self.own(&session).await?;
         }
@@ -178,7 +180,12 @@ impl Link {
         asked: Pin<&mut impl Future<Output = Result<T, tokio_postgres::Error>>>,
     ) -> Result<T> {
         let limit = self.options.request_timeout;
+        let warned = session.warnings();
         match self.patience.wait(limit, asked).await {
+            // Committed here, and perhaps on no standby.
+            Some(Ok(_)) if effect == Effect::Writes && session.warnings() != warned => {
+                Err(error::warned(doing))
+            }
             Some(Ok(answer)) => Ok(answer),
             Some(Err(error)) => {
                 let (error, fate) = error::of_request(doing, effect, error);

@@ -1,14 +1,18 @@
 //! What can be set, and how a URL says it.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
-use tenure_store::url::{decode, flag, millis};
+use tenure_store::url::{flag, millis};
 use tenure_store::{Error, ErrorKind, Result};
 use tokio_postgres::Config;
-use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::config::{ChannelBinding, SslNegotiation, TargetSessionAttrs};
 
-/// The longest name PostgreSQL gives a schema or a channel, in bytes.
+use crate::address::Address;
+use crate::words::{Environment, Words};
+
+/// The longest name PostgreSQL gives a schema, a channel or a program, in bytes.
 const MAX_IDENTIFIER: usize = 63;
 
 /// How much of TLS is asked for, as libpq has it.
@@ -28,6 +32,25 @@ pub enum SslMode {
     VerifyFull,
 }
 
+/// Whose signature makes a server's certificate good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Roots {
+    /// Whomever the system trusts.
+    System,
+    /// Those in a file.
+    File(PathBuf),
+    /// Those in the user's own file, if there is one; else the system's.
+    Usual(Option<PathBuf>),
+}
+
+/// The certificate that this program shows, and its key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// Named, or else the user's own, which need not be there.
+    pub(crate) cert: Option<(PathBuf, bool)>,
+    pub(crate) key: Option<PathBuf>,
+}
+
 /// How a [`PostgresStore`](crate::PostgresStore) is opened.
 ///
 /// ```
@@ -41,10 +64,17 @@ pub enum SslMode {
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct PostgresOptions {
+    /// All but where the server is.
     pub(crate) config: Config,
+    pub(crate) addresses: Vec<Address>,
+    /// Whether they are tried in any order.
+    shuffled: bool,
+    pub(crate) passfile: Option<PathBuf>,
     pub(crate) ssl: SslMode,
-    pub(crate) root_cert: Option<PathBuf>,
+    pub(crate) roots: Roots,
+    pub(crate) identity: Identity,
     pub(crate) schema: String,
+    pub(crate) owner: Option<String>,
     pub(crate) migrate: bool,
     pub(crate) request_timeout: Duration,
     pub(crate) fence_wait: Duration,
@@ -53,90 +83,119 @@ pub struct PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// Understands a URL as libpq does: users, passwords, several hosts,
-    /// `connect_timeout`, `application_name`, `target_session_attrs` (here
-    /// `read-write` unless it says otherwise), `sslmode` and `sslrootcert`. Of
-    /// its own it knows `schema` (default `tenure`), `migrate=0`, `listen=0`,
+    /// Understands a URL as libpq does, and what it leaves open is taken from the
+    /// service file and the environment, as libpq does: `PGHOST`, `PGPASSWORD`,
+    /// `PGPASSFILE`, `PGSERVICE` and the rest. So no password needs to be in a URL.
+    ///
+    /// It knows several hosts, sockets (`postgres:///db?host=/run/postgresql`),
+    /// `hostaddr`, `user`, `password`, `passfile`, `service`, `application_name`,
+    /// `options`, `connect_timeout`, `target_session_attrs` (here `read-write` unless it
+    /// says otherwise), `load_balance_hosts`, `channel_binding`, `sslmode`,
+    /// `sslrootcert`, `sslcert`, `sslkey`, `sslnegotiation` and the keepalives. Of its
+    /// own it knows `schema` (default `tenure`), `owner`, `migrate=0`, `listen=0`,
     /// `poll_ms` and `request_timeout_ms`. No error repeats a password.
     pub fn from_url(url: &str) -> Result<Self> {
-        let (base, query) = url.split_once('?').unwrap_or((url, ""));
-        let (mut own, mut passed) = (Vec::new(), Vec::new());
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            match key {
-                "sslmode" | "sslrootcert" | "schema" | "migrate" | "listen" | "poll_ms"
-                | "request_timeout_ms" => own.push((key, decode(value)?)),
-                _ => passed.push(pair),
-            }
-        }
-        let plain = format!("{base}?{}", passed.join("&"));
-        // The driver would take all before it for the name of the user, and show it.
-        if !base.contains('@') && plain.contains('@') {
-            return Err(refuse("the PostgreSQL URL has an @ among its options and none before")
-                .remedy("write an @ in an option, or in a password, as %40"));
-        }
-        let mut config: Config = plain.trim_end_matches('?').parse().map_err(|error| {
-            // With an @ after the ?, what looks like an option may be the end of
-            // a password.
-            let text = if query.contains('@') {
-                "an option in it is not known; is there a ? or an @ in the password? Write it as \
-                 %3F or %40"
-                    .to_owned()
-            } else {
-                cause_of(&error)
-            };
-            refuse(format!("the PostgreSQL URL is not understood: {text}"))
-                .remedy("write postgres://user@host:5432/database?sslmode=require")
-        })?;
-        if !passed.iter().any(|pair| pair.starts_with("target_session_attrs=")) {
-            config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-        }
-        if config.get_application_name().is_none() {
-            config.application_name("tenure");
-        }
-        if config.get_hosts().is_empty() {
-            return Err(refuse("the PostgreSQL URL names no host")
-                .remedy("write postgres://user@host/database"));
-        }
-        // A peer that vanished is noticed without a statement.
-        config.keepalives_idle(Duration::from_secs(10));
-        config.keepalives_interval(Duration::from_secs(5));
-        config.keepalives_retries(3);
-        config.tcp_user_timeout(Duration::from_secs(30));
+        Self::from_url_with(url, |name| std::env::var(name).ok())
+    }
+
+    /// The same with another environment: a program may have its own, or none.
+    ///
+    /// ```
+    /// use tenure_postgres::PostgresOptions;
+    ///
+    /// let port = |name: &str| (name == "PGPORT").then(|| "port".to_owned());
+    /// assert!(PostgresOptions::from_url_with("postgres://db/app", port).is_err());
+    /// assert!(PostgresOptions::from_url_with("postgres://db/app", |_| None).is_ok());
+    /// ```
+    pub fn from_url_with(url: &str, environment: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let words = Words::gather(url, &environment)?;
         let mut options = Self {
-            config,
+            config: driver(&words)?,
+            addresses: Address::all(&words)?,
+            shuffled: match words.get("load_balance_hosts") {
+                None | Some("disable") => false,
+                Some("random") => true,
+                Some(_) => return Err(one_of("load_balance_hosts", "disable or random")),
+            },
+            passfile: None,
             ssl: SslMode::Prefer,
-            root_cert: None,
-            schema: "tenure".into(),
-            migrate: true,
-            request_timeout: Duration::from_secs(3),
-            fence_wait: Duration::from_millis(500),
+            roots: Roots::System,
+            identity: Identity::default(),
+            schema: words.get("schema").unwrap_or("tenure").into(),
+            owner: words.get("owner").map(str::to_owned),
+            migrate: words.get("migrate").map_or(Ok(true), |it| flag("migrate", it))?,
+            request_timeout: Duration::ZERO,
+            fence_wait: Duration::ZERO,
             poll: Duration::from_secs(1),
-            listen: true,
-        };
-        for (key, value) in own {
-            options = options.set(key, &value)?;
+            listen: words.get("listen").map_or(Ok(true), |it| flag("listen", it))?,
         }
+        .request_timeout(Duration::from_secs(3));
+        if let Some(value) = words.get("poll_ms") {
+            options.poll = millis("poll_ms", value)?;
+        }
+        if let Some(value) = words.get("request_timeout_ms") {
+            options = options.request_timeout(millis("request_timeout_ms", value)?);
+        }
+        options.set_files(&words, &environment);
+        options.set_tls(&words)?;
         options.checked()
     }
 
-    fn set(mut self, key: &str, value: &str) -> Result<Self> {
-        match key {
-            "sslmode" => self.ssl = ssl_mode(value)?,
-            "sslrootcert" if value == "system" => {}
-            "sslrootcert" => self.root_cert = Some(value.into()),
-            "schema" => self.schema = value.into(),
-            "migrate" => self.migrate = flag(key, value)?,
-            "listen" => self.listen = flag(key, value)?,
-            "poll_ms" => self.poll = millis(key, value)?,
-            _ => self = self.request_timeout(millis(key, value)?),
+    /// The files that are named, or else the user's own.
+    fn set_files(&mut self, words: &Words, environment: Environment<'_>) {
+        let named = |word: &str| words.get(word).map(PathBuf::from);
+        let home = environment("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        let own = |name: &str| home.as_ref().map(|home| home.join(name));
+        self.passfile = named("passfile").or_else(|| own(".pgpass"));
+        let cert = named("sslcert").map(|path| (path, true));
+        self.identity = Identity {
+            cert: cert.or_else(|| Some((own(".postgresql/postgresql.crt")?, false))),
+            key: named("sslkey").or_else(|| own(".postgresql/postgresql.key")),
+        };
+        self.roots = match named("sslrootcert") {
+            Some(path) if path.as_os_str() == "system" => Roots::System,
+            Some(path) => Roots::File(path),
+            None => Roots::Usual(own(".postgresql/root.crt")),
+        };
+    }
+
+    /// The whole world's authorities sign certificates for anybody who has a name: so
+    /// the name is always looked at, as libpq has it.
+    fn set_tls(&mut self, words: &Words) -> Result<()> {
+        let named = words.get("sslmode").map(ssl_mode).transpose()?;
+        let system = self.roots == Roots::System;
+        if system && named.is_some_and(|mode| mode != SslMode::VerifyFull) {
+            return Err(refuse("sslrootcert=system goes with sslmode=verify-full alone")
+                .remedy("leave sslmode out, or name a file in sslrootcert"));
         }
-        Ok(self)
+        let usual = if system { SslMode::VerifyFull } else { SslMode::default() };
+        self.ssl = named.unwrap_or(usual);
+        Ok(())
+    }
+
+    /// Where to connect to, one after the other.
+    pub(crate) fn addresses_in_turn(&self) -> Vec<Address> {
+        let mut addresses = self.addresses.clone();
+        if self.shuffled {
+            for last in (1..addresses.len()).rev() {
+                let drawn = getrandom::u64().unwrap_or_default();
+                let one = usize::try_from(drawn % (last as u64 + 1)).unwrap_or(last);
+                addresses.swap(one, last);
+            }
+        }
+        addresses
     }
 
     /// The schema that holds Tenure's tables and functions. Default: `tenure`.
     pub fn schema(mut self, name: impl Into<String>) -> Self {
         self.schema = name.into();
+        self
+    }
+
+    /// The role that owns the schema. With it no other owner is accepted, and this one
+    /// is, whatever else is known of it; see `docs/security.md`.
+    pub fn owner(mut self, role: impl Into<String>) -> Self {
+        self.owner = Some(role.into());
         self
     }
 
@@ -211,6 +270,84 @@ impl PostgresOptions {
     }
 }
 
+/// What the driver is told of a connection, but for where the server is.
+fn driver(words: &Words) -> Result<Config> {
+    let mut config = Config::new();
+    if let Some(user) = words.get("user") {
+        config.user(user);
+    }
+    if let Some(password) = words.get("password") {
+        config.password(password);
+    }
+    if let Some(database) = words.get("dbname") {
+        config.dbname(database);
+    }
+    if let Some(options) = words.get("options") {
+        config.options(options);
+    }
+    if let Some(name) = words.get("application_name") {
+        config.application_name(name);
+    }
+    config.target_session_attrs(match words.get("target_session_attrs") {
+        None | Some("read-write" | "primary") => TargetSessionAttrs::ReadWrite,
+        Some("any") => TargetSessionAttrs::Any,
+        Some("read-only") => TargetSessionAttrs::ReadOnly,
+        Some(_) => return Err(one_of("target_session_attrs", "any, read-write or read-only")),
+    });
+    config.channel_binding(match words.get("channel_binding") {
+        None | Some("prefer") => ChannelBinding::Prefer,
+        Some("disable") => ChannelBinding::Disable,
+        Some("require") => ChannelBinding::Require,
+        Some(_) => return Err(one_of("channel_binding", "disable, prefer or require")),
+    });
+    config.ssl_negotiation(match words.get("sslnegotiation") {
+        None | Some("postgres") => SslNegotiation::Postgres,
+        Some("direct") => SslNegotiation::Direct,
+        Some(_) => return Err(one_of("sslnegotiation", "postgres or direct")),
+    });
+    // A peer that vanished is noticed without a statement.
+    let or = |value: Option<u64>, usual: u64| value.filter(|it| *it > 0).unwrap_or(usual);
+    let seconds = |value, usual| Duration::from_secs(or(value, usual));
+    config.keepalives(number::<u64>(words, "keepalives")? != Some(0));
+    config.keepalives_idle(seconds(number(words, "keepalives_idle")?, 10));
+    config.keepalives_interval(seconds(number(words, "keepalives_interval")?, 5));
+    config.keepalives_retries(number(words, "keepalives_count")?.unwrap_or(3));
+    let unanswered = or(number(words, "tcp_user_timeout")?, 30_000);
+    config.tcp_user_timeout(Duration::from_millis(unanswered));
+    // None, or one below, is none.
+    if let Some(wait @ 1..) = number::<i32>(words, "connect_timeout")? {
+        config.connect_timeout(Duration::from_secs(u64::from(wait.unsigned_abs())));
+    }
+    Ok(config)
+}
+
+fn number<T: FromStr>(words: &Words, word: &str) -> Result<Option<T>> {
+    let number = words.get(word).map(|text| text.trim().parse()).transpose();
+    number.map_err(|_| one_of(word, "a whole number"))
+}
+
+fn one_of(word: &str, all: &str) -> Error {
+    refuse(format!("the {word} for PostgreSQL is not known")).remedy(format!("write {all}"))
+}
+
+/// By which the server lists our sessions, if nobody says otherwise: which program, which
+/// process of it and on which machine, and what the session is for.
+pub(crate) fn application_name(what: &str) -> String {
+    let program = std::env::current_exe().ok();
+    let program = program.as_deref().and_then(|path| path.file_name()?.to_str());
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let process = format!(" {}@{}", std::process::id(), host.trim());
+    let mut name = format!("tenure {what}: {}", program.unwrap_or("?"));
+    let cut = |text: &mut String, most: usize| {
+        let at = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+        text.truncate(at.unwrap_or(0));
+    };
+    cut(&mut name, MAX_IDENTIFIER / 2 + 8);
+    name += &process;
+    cut(&mut name, MAX_IDENTIFIER);
+    name
+}
+
 fn refuse(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, message)
 }
@@ -223,48 +360,47 @@ fn ssl_mode(value: &str) -> Result<SslMode> {
         "verify-ca" => SslMode::VerifyCa,
         "verify-full" => SslMode::VerifyFull,
         _ => {
-            return Err(refuse("the sslmode in the URL is not known")
-                .remedy("write disable, prefer, require, verify-ca or verify-full"));
+            return Err(one_of("sslmode", "disable, prefer, require, verify-ca or verify-full"));
         }
     })
-}
-
-/// The parser's own words, which name an option but repeat no value of it.
-fn cause_of(error: &tokio_postgres::Error) -> String {
-    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Whatever the environment of this test is.
+    fn from(url: &str) -> Result<PostgresOptions> {
+        PostgresOptions::from_url_with(url, |_| None)
+    }
+
     fn said(url: &str) -> String {
-        PostgresOptions::from_url(url).unwrap_err().to_string()
+        from(url).unwrap_err().to_string()
     }
 
     #[test]
     fn a_url_sets_what_it_names_and_the_driver_gets_the_rest() {
         let url = "postgresql://u:p%40ss@a:1,b:2/db?connect_timeout=7&schema=my%20own&poll_ms=250\
                    &sslmode=verify-full&sslrootcert=/etc/root.pem&migrate=0&request_timeout_ms=800";
-        let options = PostgresOptions::from_url(url).unwrap();
-        assert_eq!(options.config.get_hosts().len(), 2);
+        let options = from(url).unwrap();
+        assert_eq!(options.addresses.len(), 2);
         assert_eq!(options.config.get_password(), Some(&b"p@ss"[..]));
         assert_eq!(options.schema, "my own");
         assert_eq!(options.ssl, SslMode::VerifyFull);
-        assert_eq!(options.root_cert, Some("/etc/root.pem".into()));
+        assert_eq!(options.roots, Roots::File("/etc/root.pem".into()));
         assert_eq!(options.poll, Duration::from_millis(250));
         assert_eq!(options.fence_wait, Duration::from_millis(200));
         assert!(!options.migrate);
         let attrs = options.config.get_target_session_attrs();
         assert_eq!(attrs, TargetSessionAttrs::ReadWrite);
-        let any = PostgresOptions::from_url("postgres://h/d?target_session_attrs=any").unwrap();
+        let any = from("postgres://h/d?target_session_attrs=any").unwrap();
         assert_eq!(any.config.get_target_session_attrs(), TargetSessionAttrs::Any);
     }
 
     /// F3 for this store's own settings.
     #[test]
     fn options_are_checked_at_below_and_above_their_bounds() {
-        let good = || PostgresOptions::from_url("postgres://h/d").unwrap();
+        let good = || from("postgres://h/d").unwrap();
         let long = "s".repeat(MAX_IDENTIFIER);
         assert!(good().schema(&long).checked().is_ok());
         assert!(good().schema(long + "s").checked().is_err());
@@ -281,17 +417,59 @@ mod tests {
     fn a_wrong_url_says_what_to_write_and_repeats_no_secret() {
         assert!(said("postgres://h/d?sslmode=maybe").contains("verify-full"));
         assert!(said("postgres://h/d?poll_ms=often").contains("whole number"));
-        assert!(said("postgres:///d").contains("names no host"), "{}", said("postgres:///d"));
+        assert!(said("postgres://h/d?channel_binding=maybe").contains("require"));
+        assert!(said("postgres://h/d?connect_timeout=long").contains("whole number"));
         let odd = said("postgres://u:hunter2@h/d?colour=red");
         assert!(odd.contains("colour") && !odd.contains("hunter2"), "{odd}");
         for cut in ["postgres://u:x?hunter2@h/d", "postgres://u:x?poll_ms=hunter2@h/d"] {
-            let shown = format!("{:?}", PostgresOptions::from_url(cut).map_err(|e| e.to_string()));
+            let shown = format!("{:?}", from(cut).map_err(|e| e.to_string()));
             assert!(!shown.contains("hunter2"), "{shown}");
         }
         let at = said("postgres://h/d?password=hunter2&a=:b@c");
         assert!(at.contains("%40") && !at.contains("hunter2"), "{at}");
-        assert!(PostgresOptions::from_url("postgres://u@h/d?application_name=a@b").is_ok());
+        assert!(from("postgres://u@h/d?application_name=a@b").is_ok());
         let port = said("postgres://u:hunter2@h:port/d");
         assert!(!port.contains("hunter2"), "{port}");
+    }
+
+    /// P5: the system's roots, and never less than the whole check.
+    #[test]
+    fn the_systems_roots_go_with_the_whole_check_alone() {
+        let options = from("postgres://h/d?sslrootcert=system").unwrap();
+        assert_eq!((options.ssl, options.roots), (SslMode::VerifyFull, Roots::System));
+        assert!(from("postgres://h/d?sslrootcert=system&sslmode=verify-full").is_ok());
+        for weaker in ["disable", "allow", "prefer", "require", "verify-ca"] {
+            let error = said(&format!("postgres://h/d?sslrootcert=system&sslmode={weaker}"));
+            assert!(error.contains("verify-full"), "{weaker}: {error}");
+        }
+        let environment = |name: &str| (name == "PGSSLMODE").then(|| "require".to_owned());
+        let url = "postgres://h/d?sslrootcert=system";
+        assert!(PostgresOptions::from_url_with(url, environment).is_err());
+    }
+
+    /// P9: what is the user's own is found below HOME, and what is named goes before it.
+    #[test]
+    fn files_of_the_users_own_are_found() {
+        let home = |name: &str| (name == "HOME").then(|| "/home/me".to_owned());
+        let options = PostgresOptions::from_url_with("postgres://h/d", home).unwrap();
+        assert_eq!(options.passfile, Some("/home/me/.pgpass".into()));
+        assert_eq!(options.roots, Roots::Usual(Some("/home/me/.postgresql/root.crt".into())));
+        let cert = Some(("/home/me/.postgresql/postgresql.crt".into(), false));
+        assert_eq!(options.identity.cert, cert);
+        let url = "postgres://h/d?passfile=/p&sslcert=/c&sslkey=/k&sslrootcert=/r";
+        let options = PostgresOptions::from_url_with(url, home).unwrap();
+        assert_eq!(options.passfile, Some("/p".into()));
+        assert_eq!(options.identity.cert, Some(("/c".into(), true)));
+        assert_eq!(options.identity.key, Some("/k".into()));
+        assert_eq!(options.roots, Roots::File("/r".into()));
+    }
+
+    /// P14: a server's list of sessions tells one program, and one process, from another.
+    #[test]
+    fn a_session_is_called_by_its_program_and_process() {
+        let name = application_name("heartbeats");
+        assert!(name.starts_with("tenure heartbeats: tenure_postgres"), "{name}");
+        assert!(name.contains(&format!(" {}@", std::process::id())), "{name}");
+        assert!(name.len() <= MAX_IDENTIFIER, "{name}");
     }
 }

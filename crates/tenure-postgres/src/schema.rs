@@ -4,7 +4,8 @@ use tenure_store::{Error, ErrorKind, Result};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
-use crate::error;
+use crate::options::PostgresOptions;
+use crate::{error, owners};
 
 /// The version of the schema this program speaks.
 pub const VERSION: i32 = 1;
@@ -96,12 +97,14 @@ pub(crate) fn whole(schema: &str) -> String {
     )
 }
 
-/// Makes sure that the schema is there and is one that we speak.
-pub(crate) async fn ensure(client: &Client, schema: &str, migrate: bool) -> Result<()> {
+/// Makes sure that the schema is there and is one that we speak. Whose it is was looked
+/// at when the session was made.
+pub(crate) async fn ensure(client: &Client, options: &PostgresOptions) -> Result<()> {
+    let schema = &options.schema;
     match installed(client, schema).await? {
         Some(VERSION) => return Ok(()),
         Some(newer) if newer > VERSION => return Err(too_new(schema, newer)),
-        found if !migrate => {
+        found if !options.migrate => {
             let found = found.map_or("missing".into(), |v| format!("version {v}"));
             let message = format!("the schema {schema:?} is {found}, and migrate is off");
             return Err(Error::new(ErrorKind::Foreign, message)
@@ -109,27 +112,28 @@ pub(crate) async fn ensure(client: &Client, schema: &str, migrate: bool) -> Resu
         }
         _ => {}
     }
-    upgrade(client, schema).await
+    upgrade(client, options).await
 }
 
 /// Installs what is missing. Any number of programs may do so at once: they
 /// take turns, and all but the first find nothing left to do (C33).
-async fn upgrade(client: &Client, schema: &str) -> Result<()> {
+async fn upgrade(client: &Client, options: &PostgresOptions) -> Result<()> {
     let failed = |error| error::of_request("installing the schema", error::Effect::None, error).0;
     // Keeps those who install apart until the transaction ends.
     let begin = format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED; \
          SELECT pg_advisory_xact_lock(hashtextextended({}, 7469))",
-        literal(&format!("tenure schema {schema}"))
+        literal(&format!("tenure schema {}", options.schema))
     );
     client.batch_execute(&begin).await.map_err(failed)?;
-    let done = upgrade_locked(client, schema).await;
+    let done = upgrade_locked(client, options).await;
     let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
     client.batch_execute(end).await.map_err(failed)?;
     done
 }
 
-async fn upgrade_locked(client: &Client, schema: &str) -> Result<()> {
+async fn upgrade_locked(client: &Client, options: &PostgresOptions) -> Result<()> {
+    let schema = &options.schema;
     let failed = |error| error::of_request("installing the schema", error::Effect::None, error).0;
     // Asked of the catalogue: a failed call would spoil the transaction.
     let known = format!("SELECT to_regprocedure({})::text", literal(&version_call(schema)));
@@ -145,8 +149,25 @@ async fn upgrade_locked(client: &Client, schema: &str) -> Result<()> {
     if version == VERSION {
         return Ok(());
     }
-    let create = format!("CREATE SCHEMA IF NOT EXISTS {};\n", quoted(schema));
-    client.batch_execute(&(create + &steps_from(version, schema))).await.map_err(failed)
+    let create = format!("CREATE SCHEMA IF NOT EXISTS {}", quoted(schema));
+    if version == 0 {
+        client.batch_execute(&create).await.map_err(|error| not_created(schema, error))?;
+    }
+    // Somebody else may have made it since we looked.
+    owners::check(client, options).await?;
+    client.batch_execute(&steps_from(version, schema)).await.map_err(failed)
+}
+
+fn not_created(schema: &str, error: tokio_postgres::Error) -> Error {
+    let denied = error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE);
+    let said = error::of_request("creating the schema", error::Effect::None, error).0;
+    if !denied {
+        return said;
+    }
+    said.remedy(format!(
+        "the schema {schema:?} is missing, and this role may not create it: let one that may apply \
+         the text of `tenure schema postgres`, or run: GRANT CREATE ON DATABASE … TO this_role"
+    ))
 }
 
 fn version_call(schema: &str) -> String {
@@ -195,6 +216,17 @@ mod tests {
         let whole = whole("o'\"clock");
         assert!(whole.contains("CREATE SCHEMA \"o'\"\"clock\";"));
         assert!(!whole.contains("{schema}") && !whole.contains("{channel}"));
+    }
+
+    /// P10: a database of another encoding than UTF-8 takes ASCII alone.
+    #[test]
+    fn the_sql_is_plain_ascii() {
+        for (number, line) in whole("tenure").lines().enumerate() {
+            assert!(line.is_ascii(), "line {} of the schema: {line}", number + 1);
+        }
+        for text in [include_str!("sql/beat.sql"), include_str!("sql/owners.sql"), &rights("s")] {
+            assert!(text.is_ascii());
+        }
     }
 
     #[test]

@@ -2,32 +2,36 @@
 
 use std::collections::HashMap;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tenure_store::Result;
+use tenure_store::{Error, ErrorKind, Result};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Row, Statement};
 
+use crate::address::Address;
 use crate::link::Param;
 use crate::options::{PostgresOptions, SslMode};
 use crate::tls::MakeTls;
 use crate::watch::Hub;
-use crate::{error, schema};
+use crate::{error, options, passfile, schema};
 
 /// A session. Dropping it ends the connection at once: what was in flight may
 /// or may not have been applied.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) client: Client,
-    /// The heartbeat, prepared; `None` where it goes by the function.
+    /// The heartbeat, prepared; `None` where it goes by the verb.
     pub(crate) beat: OnceCell<Option<Statement>>,
     /// Set once it is set up for what only the schema's owner may do.
     owns: AtomicBool,
     /// Statements that are sent often, prepared, by their texts.
     often: Mutex<HashMap<String, Statement>>,
+    /// How many warnings the server sent.
+    warnings: Arc<AtomicU64>,
     carrier: JoinHandle<()>,
 }
 
@@ -41,27 +45,74 @@ impl Session {
     /// Connects to the first host that is up and, unless the URL says
     /// otherwise, takes writes. Notifications go to the hub, if one is given.
     pub(crate) async fn connect(options: &PostgresOptions, hub: Option<&Arc<Hub>>) -> Result<Self> {
+        let addresses = options.addresses_in_turn();
+        let mut failed = None;
+        for address in &addresses {
+            match Self::connect_to(options, address, addresses.len(), hub).await {
+                Ok(session) => return Ok(session),
+                Err(error) => failed = Some(error),
+            }
+        }
+        Err(failed.unwrap_or_else(|| Error::new(ErrorKind::Invalid, "no host is named")))
+    }
+
+    async fn connect_to(
+        options: &PostgresOptions,
+        address: &Address,
+        of: usize,
+        hub: Option<&Arc<Hub>>,
+    ) -> Result<Self> {
         use tokio_postgres::config::SslMode as Driver;
         let mut config = options.config.clone();
+        address.put_into(&mut config);
+        // Each host has its share of the time, so that the last of them has one too.
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(options.request_timeout);
+            let share = options.request_timeout / u32::try_from(of).unwrap_or(u32::MAX);
+            config.connect_timeout(share);
+        }
+        if config.get_application_name().is_none() {
+            let what = if hub.is_some() { "requests" } else { "heartbeats" };
+            config.application_name(options::application_name(what));
+        }
+        // The file may have changed since the last time.
+        let found = passfile::find(options, address);
+        if let passfile::Found::Password(password) = &found {
+            config.password(password);
         }
         config.ssl_mode(match options.ssl {
             SslMode::Disable => Driver::Disable,
             SslMode::Prefer => Driver::Prefer,
             _ => Driver::Require,
         });
-        let failed = |error| error::of_connect("connecting to PostgreSQL", &error);
-        let (client, carrier) = if options.ssl == SslMode::Disable {
+        let failed = |error| {
+            let doing = format!("connecting to PostgreSQL at {address}");
+            let said = error::of_connect(&doing, &error);
+            match &found {
+                passfile::Found::Ignored(why) if said.kind() == ErrorKind::Denied => {
+                    said.remedy(why)
+                }
+                _ => said,
+            }
+        };
+        let warnings = Arc::new(AtomicU64::new(0));
+        let (hub, counted) = (hub.cloned(), Arc::clone(&warnings));
+        // A socket is on this machine: as libpq, it is spoken to in the clear.
+        let (client, carrier) = if options.ssl == SslMode::Disable || address.is_socket() {
+            config.ssl_mode(Driver::Disable);
             let (client, connection) = config.connect(NoTls).await.map_err(failed)?;
-            (client, tokio::spawn(carry(connection, hub.cloned())))
+            (client, tokio::spawn(carry(connection, hub, counted)))
         } else {
             let tls = MakeTls::new(options)?;
             let (client, connection) = config.connect(tls).await.map_err(failed)?;
-            (client, tokio::spawn(carry(connection, hub.cloned())))
+            (client, tokio::spawn(carry(connection, hub, counted)))
         };
         let (beat, owns, often) = (OnceCell::new(), AtomicBool::new(false), Mutex::default());
-        Ok(Self { client, beat, owns, often, carrier })
+        Ok(Self { client, beat, owns, often, warnings, carrier })
+    }
+
+    /// How many warnings the server has sent so far.
+    pub(crate) fn warnings(&self) -> u64 {
+        self.warnings.load(Ordering::Acquire)
     }
 
     /// Asks what is asked often: prepared, which spares the server half of the
@@ -109,7 +160,9 @@ impl Session {
              SET default_transaction_isolation = 'read committed'; \
              SET plan_cache_mode = force_generic_plan; \
              SELECT set_config('synchronous_commit', 'on', false) \
-             WHERE current_setting('synchronous_commit') = 'off'"
+             WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply'); \
+             SELECT set_config('client_min_messages', 'warning', false) \
+             WHERE current_setting('client_min_messages') = 'error'"
         );
         let set = self.client.batch_execute(&text).await;
         set.map_err(|e| error::of_request("setting up a session", error::Effect::None, e).0)
@@ -148,9 +201,14 @@ impl Session {
     }
 }
 
-/// Carries messages until the connection ends, and passes notifications on.
-async fn carry<S, T>(mut connection: Connection<S, T>, hub: Option<Arc<Hub>>)
-where
+/// Carries messages until the connection ends, passes notifications on, and counts
+/// warnings. The server sends them in the midst of an answer, so that one is counted
+/// before the end of that answer is passed on.
+async fn carry<S, T>(
+    mut connection: Connection<S, T>,
+    hub: Option<Arc<Hub>>,
+    warnings: Arc<AtomicU64>,
+) where
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
 {
@@ -160,6 +218,9 @@ where
                 hub.iter().for_each(|hub| hub.heard(&note));
             }
             Some(Ok(AsyncMessage::Notice(notice))) => {
+                if *notice.code() == SqlState::WARNING {
+                    warnings.fetch_add(1, Ordering::AcqRel);
+                }
                 tracing::debug!(code = notice.code().code(), "{}", notice.message());
             }
             Some(Ok(_)) => {}

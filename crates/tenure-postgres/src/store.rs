@@ -79,7 +79,7 @@ impl PostgresStore {
             known: Known::default(),
         });
         let session = inner.requests.session().await?;
-        schema::ensure(&session.client, &inner.options.schema, inner.options.migrate).await?;
+        schema::ensure(&session.client, &inner.options).await?;
         inner.beats.session().await?;
         watch::probe(&inner).await;
         inner.own_sessions().await;

@@ -9,42 +9,39 @@ use std::task::{Context, Poll};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
-};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, SignatureScheme};
 use tenure_store::{Error, ErrorKind, Result};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{self, ChannelBinding, MakeTlsConnect};
 
 use crate::options::{PostgresOptions, SslMode};
+use crate::{binding, certs};
 
 /// Makes TLS connections.
 #[derive(Clone)]
 pub(crate) struct MakeTls(Arc<ClientConfig>);
 
 impl MakeTls {
-    /// What `sslmode` and `sslrootcert` ask for.
+    /// What `sslmode`, `sslrootcert`, `sslcert` and `sslkey` ask for.
     pub(crate) fn new(options: &PostgresOptions) -> Result<Self> {
         // The provider is named, not installed: the application may have its own.
         let provider = Arc::new(ring::default_provider());
-        let checks_root = options.root_cert.is_some()
-            || matches!(options.ssl, SslMode::VerifyCa | SslMode::VerifyFull);
-        let verifier: Arc<dyn ServerCertVerifier> = if checks_root {
-            let roots = Arc::new(roots(options)?);
-            let full = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider));
-            let full = full.build().map_err(|error| {
-                Error::new(ErrorKind::Invalid, "the root certificates are of no use")
-                    .caused_by(error)
-                    .remedy("give a PEM file with a root certificate in sslrootcert")
-            })?;
-            match options.ssl {
-                SslMode::VerifyFull => full,
-                _ => Arc::new(AnyName(full)),
+        let verifier: Arc<dyn ServerCertVerifier> = match certs::roots(options)? {
+            Some(roots) => {
+                let provider = Arc::clone(&provider);
+                let full = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+                let full = full.build().map_err(|error| {
+                    Error::new(ErrorKind::Invalid, "the root certificates are of no use")
+                        .caused_by(error)
+                        .remedy("give a PEM file with a root certificate in sslrootcert")
+                })?;
+                match options.ssl {
+                    SslMode::VerifyFull => full,
+                    _ => Arc::new(AnyName(full)),
+                }
             }
-        } else {
-            Arc::new(AnyCertificate(Arc::clone(&provider)))
+            None => Arc::new(AnyCertificate(Arc::clone(&provider))),
         };
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -52,32 +49,17 @@ impl MakeTls {
                 Error::new(ErrorKind::Internal, "TLS could not be set up").caused_by(error)
             })?;
         let config = config.dangerous().with_custom_certificate_verifier(verifier);
-        let mut config = config.with_no_client_auth();
+        let mut config = match certs::identity(&options.identity)? {
+            Some((chain, key)) => config.with_client_auth_cert(chain, key).map_err(|error| {
+                Error::new(ErrorKind::Invalid, "sslcert and sslkey do not go together")
+                    .caused_by(error)
+                    .remedy("name the key that the certificate was made for")
+            })?,
+            None => config.with_no_client_auth(),
+        };
         config.alpn_protocols = vec![b"postgresql".to_vec()];
         Ok(Self(Arc::new(config)))
     }
-}
-
-/// The roots in the file named, or else those of the web.
-fn roots(options: &PostgresOptions) -> Result<RootCertStore> {
-    let Some(path) = &options.root_cert else {
-        return Ok(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });
-    };
-    let unusable = |why: String| {
-        Error::new(ErrorKind::Invalid, format!("sslrootcert {} cannot be used", path.display()))
-            .caused_by(why)
-            .remedy("name a PEM file with at least one certificate")
-    };
-    let mut store = RootCertStore::empty();
-    let file = CertificateDer::pem_file_iter(path).map_err(|e| unusable(e.to_string()))?;
-    for certificate in file {
-        let certificate = certificate.map_err(|e| unusable(e.to_string()))?;
-        store.add(certificate).map_err(|e| unusable(e.to_string()))?;
-    }
-    if store.is_empty() {
-        return Err(unusable("there is no certificate in it".into()));
-    }
-    Ok(store)
 }
 
 /// `verify-ca`: a trusted root must have signed it, for whatever name.
@@ -202,7 +184,9 @@ pub(crate) struct TlsStream<S>(tokio_rustls::client::TlsStream<S>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> tls::TlsStream for TlsStream<S> {
     fn channel_binding(&self) -> ChannelBinding {
-        ChannelBinding::none()
+        let certificates = self.0.get_ref().1.peer_certificates();
+        let hash = certificates.and_then(|all| binding::end_point(all.first()?));
+        hash.map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
     }
 }
 

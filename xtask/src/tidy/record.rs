@@ -1,5 +1,5 @@
-//! The track record names tests; a test that is renamed or taken out must not
-//! live on there.
+//! The track record and the page about security name tests; a test that is renamed or
+//! taken out must not live on there.
 
 use std::collections::BTreeSet;
 
@@ -8,21 +8,27 @@ use super::files::Files;
 use super::source::{code, is_word};
 
 const RECORD: &str = "docs/track-record.md";
+const SECURITY: &str = "docs/security.md";
 
-/// Every test named in a table of the track record exists, and every row of a
-/// scenario names at least one.
+/// Every test named in a table of these pages exists, and every row of a scenario
+/// names at least one.
 pub(crate) fn check(files: &Files) -> Vec<Finding> {
-    let Some(text) = files.get(RECORD) else { return Vec::new() };
     let known = functions(files);
+    let pages = [RECORD, SECURITY];
+    pages.iter().flat_map(|page| check_page(files, page, &known)).collect()
+}
+
+fn check_page(files: &Files, page: &str, known: &BTreeSet<String>) -> Vec<Finding> {
+    let Some(text) = files.get(page) else { return Vec::new() };
     let mut found = Vec::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| line.starts_with("| ")) {
         let named: Vec<&str> = tests_named(line).collect();
         if is_scenario(line) && named.is_empty() {
-            found.push(Finding::at(RECORD, number + 1, "the row names no test that shows it"));
+            found.push(Finding::at(page, number + 1, "the row names no test that shows it"));
         }
         for name in named.into_iter().filter(|name| !known.contains(*name)) {
             let text = format!("there is no test `{name}`; name the one that shows this now");
-            found.push(Finding::at(RECORD, number + 1, text));
+            found.push(Finding::at(page, number + 1, text));
         }
     }
     found

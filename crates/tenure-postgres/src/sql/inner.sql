@@ -10,13 +10,18 @@
 -- The clock is clock_timestamp(), never now(): it is read after the locks are
 -- held. Instants stay on the server; durations cross in microseconds.
 
--- How long this transaction waits for locks, and that it is durable whatever
--- the session says. Transaction-local, so that it works behind a pooler.
+-- How long this transaction waits for locks, and that it is as durable as the server
+-- can make it, whatever the session or the role is set to: on disk, and on the standbys
+-- that the server waits for. If somebody cancels that wait the commit stands and the
+-- server warns, so that warnings have to arrive. Transaction-local, so that it works
+-- behind a pooler; each is set only where it has to be.
 CREATE FUNCTION {schema}._prepare(p_wait_ms integer) RETURNS boolean
 LANGUAGE sql AS $$
     SELECT (p_wait_ms <= 0 OR set_config('lock_timeout', p_wait_ms::text, true) IS NOT NULL)
-       AND (current_setting('synchronous_commit') <> 'off'
+       AND (current_setting('synchronous_commit') IN ('on', 'remote_apply')
             OR set_config('synchronous_commit', 'on', true) IS NOT NULL)
+       AND (current_setting('client_min_messages') <> 'error'
+            OR set_config('client_min_messages', 'warning', true) IS NOT NULL)
 $$;
 
 -- Refuses what could never be right, in words.

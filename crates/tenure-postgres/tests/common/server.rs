@@ -86,6 +86,11 @@ impl Server {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
+    /// Its data, where it also keeps its socket if it is told to: `.`
+    pub fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
     /// Passwords are asked of this role, once the configuration is loaded again.
     pub fn ask_for_passwords_of(&self, role: &str) {
         let path = self.dir.path().join("data/pg_hba.conf");

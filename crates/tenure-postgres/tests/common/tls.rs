@@ -1,5 +1,6 @@
 //! Certificates of a test's own.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -30,20 +31,32 @@ impl Authority {
 
     /// Puts a certificate for these names into a server's folder.
     pub fn sign(&self, names: &str, into: &Path) {
-        let extension = format!("subjectAltName={names}\n");
-        std::fs::write(self.dir.path().join("names"), extension).unwrap();
-        self.openssl(&[
-            &["req", "-new", "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=x"][..],
-            &KEY,
-        ]);
-        self.openssl(&[
-            &["x509", "-req", "-in", "server.csr", "-CA", "ca.crt", "-CAkey", "ca.key"][..],
-            &["-CAcreateserial", "-days", "2", "-out", "server.crt", "-extfile", "names"],
-        ]);
+        self.issue("server", "x", &format!("subjectAltName={names}\n"));
         for file in ["server.key", "server.crt"] {
             std::fs::copy(self.dir.path().join(file), into.join(file)).unwrap();
             give_to_server(&into.join(file));
         }
+    }
+
+    /// A certificate by which a role shows who it is, and its key.
+    pub fn identity(&self, role: &str) -> (PathBuf, PathBuf) {
+        self.issue(role, role, "extendedKeyUsage=clientAuth\n");
+        let key = self.dir.path().join(format!("{role}.key"));
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+        (self.dir.path().join(format!("{role}.crt")), key)
+    }
+
+    fn issue(&self, stem: &str, name: &str, extension: &str) {
+        std::fs::write(self.dir.path().join("extension"), extension).unwrap();
+        let [key, request, signed] = ["key", "csr", "crt"].map(|kind| format!("{stem}.{kind}"));
+        self.openssl(&[
+            &["req", "-new", "-keyout", &key, "-out", &request, "-subj", &format!("/CN={name}")][..],
+            &KEY,
+        ]);
+        self.openssl(&[
+            &["x509", "-req", "-in", &request, "-CA", "ca.crt", "-CAkey", "ca.key"][..],
+            &["-CAcreateserial", "-days", "2", "-out", &signed, "-extfile", "extension"],
+        ]);
     }
 
     fn openssl(&self, words: &[&[&str]]) {
