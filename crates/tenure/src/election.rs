@@ -14,7 +14,8 @@ use crate::driver::{Answer, Command, Patience};
 use crate::history::PastTerm;
 use crate::member::Shared;
 use crate::observe::Observer;
-use crate::subscription::Subscription;
+use crate::reign::{Phase, Reign};
+use crate::subscription::{HoldingSubscription, Subscription};
 use crate::{Error, Leadership, Result};
 
 /// An election: stand for it, lead it, follow it, steer it.
@@ -95,11 +96,17 @@ impl Election {
         Ok(answer??.map(|reign| Leadership::new(reign, self.shared.clone())))
     }
 
-    /// The leadership of this election that this process holds now, if it does.
-    /// Dropping it gives nothing up: it belongs to whoever campaigned.
-    pub(crate) fn current(&self) -> Option<Arc<crate::reign::Reign>> {
+    /// The reign of this process in this election, if it leads.
+    fn current(&self) -> Option<Arc<Reign>> {
         let reign = self.shared.board.reign(self.name.as_ref().ok()?)?;
         reign.is_current(&self.shared.time).then_some(reign)
+    }
+
+    /// A hold on the leadership that this process has now, if it has, for work that
+    /// begins: none while it is asked to stop. Dropping it gives nothing up: the
+    /// leadership belongs to whoever campaigned.
+    pub(crate) fn hold_to_begin(&self) -> Option<Leadership> {
+        Leadership::holding(self.current()?, self.shared.clone(), |p| *p == Phase::Leading)
     }
 
     /// Whether this process leads this election at this very instant. A
@@ -159,9 +166,20 @@ impl Election {
     }
 
     /// This member's own changes in this election, in order, the present state
-    /// first.
+    /// first. A subscriber that hears of them keeps nothing: the term may be gone
+    /// before it has reacted. To keep the term while you stop your work, use
+    /// [`subscribe_holding`](Self::subscribe_holding) or
+    /// [`on_elected`](Self::on_elected).
     pub fn subscribe(&self) -> Result<Subscription> {
         Ok(Subscription::new(self.shared.clone(), self.name()?.clone()))
+    }
+
+    /// This member's own leaderships of this election, each as it begins: for a
+    /// component that works whenever the process leads. Each keeps its term until it
+    /// is dropped, within the drain.
+    pub fn subscribe_holding(&self) -> Result<HoldingSubscription> {
+        self.name()?;
+        Ok(HoldingSubscription::new(self.clone(), self.subscribe()?))
     }
 
     /// Asks whoever leads to step down. It is told to stop its work first, and

@@ -17,11 +17,14 @@ impl Election {
     ///
     /// - The work is cancelled (its future is dropped) the moment the
     ///   leadership is lost; only then may anybody else be told that the
-    ///   election is free. What it spawned elsewhere it must stop itself.
+    ///   election is free.
     /// - When it is asked to stop, [`Leadership::stopping`] fires inside; the
     ///   work may finish within the drain time.
     /// - When it returns, fails or panics, the term is released and then the
     ///   outcome reported.
+    /// - What it spawned elsewhere keeps the term for as long as it has the
+    ///   leadership (or a clone of it), within the drain, and must stop itself when
+    ///   that says *stopping* or *lost*.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -93,8 +96,13 @@ impl Election {
     }
 
     /// Runs the work only if this process leads the election right now, under a
-    /// campaign that is under way elsewhere in it; cancels it when that
-    /// leadership is lost. `None` if it does not lead, or lost it meanwhile.
+    /// campaign that is under way elsewhere in it. `None` if it does not lead, is
+    /// asked to stop leading, or lost the leadership meanwhile.
+    ///
+    /// The work keeps the term: asked to step down, [`Leadership::stopping`] fires
+    /// inside, and the term is released when the work has ended, or when the drain is
+    /// over. It is cancelled (its future is dropped) the moment the leadership is
+    /// lost.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -103,20 +111,21 @@ impl Election {
     /// let election = tenure.election("cron");
     /// assert_eq!(election.run_if_leader(|_| async { 1 }).await, None);
     /// let _leadership = election.campaign().await?;
-    /// assert_eq!(election.run_if_leader(|_| async { 1 }).await, Some(1));
+    /// let token = election.run_if_leader(|leadership| async move { leadership.token() });
+    /// assert_eq!(token.await, Some(1));
     /// # Ok(()) })
     /// # }
     /// ```
     pub async fn run_if_leader<T, F, Fut>(&self, work: F) -> Option<T>
     where
-        F: FnOnce(u64) -> Fut,
+        F: FnOnce(Leadership) -> Fut,
         Fut: Future<Output = T>,
     {
-        let reign = self.current()?;
-        let work = work(reign.term.number.get());
+        let leadership = self.hold_to_begin()?;
+        let work = work(leadership.clone());
         tokio::select! {
             biased;
-            _ = reign.wait_for(|p| matches!(p, crate::reign::Phase::Lost(_))) => None,
+            _ = leadership.lost() => None,
             done = work => Some(done),
         }
     }
@@ -131,10 +140,16 @@ where
     let term = leadership.number().get();
     let span =
         tracing::info_span!(target: "tenure", "lead", election = %leadership.term().election, term);
-    match run(&leadership, work).instrument(span).await {
+    // A hold of the work's own: whatever it moves that into keeps the term.
+    let Some(held) = leadership.hold() else {
+        // Lost already, or given up by other work of this process.
+        drop(leadership.give_up(None).await);
+        return Err(LeadError::Lost(leadership.lost().await));
+    };
+    match run(held, work).instrument(span).await {
         Ended::Lost(reason) => {
-            // The work is dropped by now: the store may know. `Held` says so
-            // when this last handle goes, unless the work kept one.
+            // The work is dropped by now: the store may know. This hold says so
+            // when it goes, unless the work moved its own elsewhere.
             drop(leadership);
             Err(LeadError::Lost(reason))
         }
@@ -152,14 +167,16 @@ where
     }
 }
 
-enum Ended<T> {
+/// How work under a leadership ended.
+pub(crate) enum Ended<T> {
     Lost(LostReason),
+    /// By itself, or with a panic.
     Done(Result<T, Box<dyn Any + Send>>),
 }
 
 /// Runs the work until it ends or the leadership is lost; the work's future is
-/// dropped when this returns.
-async fn run<T, F, Fut>(leadership: &Leadership, work: F) -> Ended<T>
+/// dropped when this returns, and so is the hold, unless the work kept it.
+pub(crate) async fn run<T, F, Fut>(leadership: Leadership, work: F) -> Ended<T>
 where
     F: FnOnce(Leadership) -> Fut,
     Fut: Future<Output = T>,
@@ -191,7 +208,7 @@ impl<F: Future> Future for Caught<F> {
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     if let Some(text) = panic.downcast_ref::<&str>() {
         (*text).to_owned()
     } else if let Some(text) = panic.downcast_ref::<String>() {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tenure_core::{LostReason, MemberId, Mono, StopReason, Term, TermNumber};
+use tenure_core::{LostReason, MemberId, Mono, StopReason, Term, TermNumber, TermRef};
 use tenure_store::{FenceError, FenceIn};
 use tokio::sync::oneshot;
 
 use crate::driver::Command;
 use crate::member::Shared;
-use crate::reign::{Phase, Reign};
+use crate::reign::{LetGo, Phase, Reign};
 use crate::{Error, Result};
 
 /// One term, held by this process.
@@ -20,39 +20,111 @@ use crate::{Error, Result};
 /// or [`fence`](Self::fence) your transaction: that holds whatever clocks and
 /// pauses do.
 ///
-/// Clones are the same leadership. When the last is dropped the term is given
-/// back, as by [`resign`](Self::resign).
+/// # Who keeps the term
+///
+/// Clones are the same leadership. When the last clone of the one that a campaign
+/// gave is dropped, the term is given up, as by [`resign`](Self::resign). What runs
+/// elsewhere under it has a leadership of its own from [`hold`](Self::hold), and so
+/// has whatever [`lead`](crate::Election::lead),
+/// [`run_if_leader`](crate::Election::run_if_leader), a callback or a
+/// [holding subscription](crate::Election::subscribe_holding) hands out: **a term
+/// that was given up is released when the last of them is dropped**, or when the drain
+/// is over. Until then it is renewed, and [`stopping`](Self::stopping) has fired.
 #[derive(Clone, Debug)]
 pub struct Leadership {
     held: Arc<Held>,
 }
 
+/// One hold on a term, and the right to use it.
 #[derive(Debug)]
 struct Held {
     reign: Arc<Reign>,
     shared: Arc<Shared>,
-    /// The term was given up already, in so many words.
-    given_up: AtomicBool,
+    /// Whether the term is given up with this hold: it is the campaign's own.
+    campaigned: bool,
+    /// This hold was let go already, in so many words.
+    let_go: AtomicBool,
+}
+
+impl Held {
+    /// The work under this hold has stopped. What that means for the term is decided
+    /// in [`Reign`]; this only carries it to the driver.
+    fn let_go(&self) -> Result<()> {
+        if self.let_go.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let Term { election, number, .. } = self.reign.term.clone();
+        match self.reign.let_go() {
+            LetGo::Last { to } => self.shared.send(Command::Resign { election, number, to }),
+            LetGo::TellOthers => self.shared.send(Command::StopLeading { election, number }),
+            LetGo::Nothing => Ok(()),
+        }
+    }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if *self.given_up.get_mut() {
+        if *self.let_go.get_mut() {
             return;
         }
-        // Nobody works under this term any more, whether it is held or lost.
-        let _ = self.shared.send(Command::Resign {
-            election: self.reign.term.election.clone(),
-            number: self.reign.term.number,
-            to: None,
-            confirmed: None,
-        });
+        if self.campaigned {
+            self.reign.give_up(None, None);
+        }
+        // If the driver is gone, it has ended the reign before.
+        let _ = self.let_go();
     }
 }
 
 impl Leadership {
+    /// The campaign's own: the reign began with its hold.
     pub(crate) fn new(reign: Arc<Reign>, shared: Arc<Shared>) -> Self {
-        Self { held: Arc::new(Held { reign, shared, given_up: AtomicBool::new(false) }) }
+        Self::with(reign, shared, true)
+    }
+
+    /// A hold of its own on a reign that may have been won elsewhere in this process;
+    /// `None` if it is over or in a phase that is not `wanted`.
+    pub(crate) fn holding(
+        reign: Arc<Reign>,
+        shared: Arc<Shared>,
+        wanted: impl Fn(&Phase) -> bool,
+    ) -> Option<Self> {
+        reign.hold(wanted).then(|| Self::with(reign, shared, false))
+    }
+
+    fn with(reign: Arc<Reign>, shared: Arc<Shared>, campaigned: bool) -> Self {
+        let let_go = AtomicBool::new(false);
+        Self { held: Arc::new(Held { reign, shared, campaigned, let_go }) }
+    }
+
+    /// A leadership of its own for other work under the same term: a task, a thread,
+    /// a component. However this one ends, the term is not released before that one
+    /// is dropped, within the drain. `None` if the term is given up or lost.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let tenure = tenure::Tenure::connect("memory:").await?;
+    /// let leadership = tenure.election("nightly").campaign().await?;
+    /// if let Some(mine) = leadership.hold() {
+    ///     tokio::spawn(async move {
+    ///         mine.stopping().await;
+    ///         // … finish what cannot be left half done; then `mine` is dropped
+    ///     });
+    /// }
+    /// leadership.resign().await?; // returns after the task has ended
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn hold(&self) -> Option<Self> {
+        let Held { reign, shared, .. } = &*self.held;
+        Self::holding(reign.clone(), shared.clone(), |_| true)
+    }
+
+    /// As [`hold`](Self::hold), and only while nobody has asked it to stop.
+    pub(crate) fn hold_to_begin(&self) -> Option<Self> {
+        let Held { reign, shared, .. } = &*self.held;
+        Self::holding(reign.clone(), shared.clone(), |phase| *phase == Phase::Leading)
     }
 
     /// The fencing token: the number of the term.
@@ -132,25 +204,32 @@ impl Leadership {
         self.held.reign.phase() != Phase::Leading
     }
 
-    /// Gives the term up, and returns once the store has confirmed it. The
-    /// work must have stopped.
+    /// Gives the term up, and returns once the store has confirmed it. The work
+    /// under this leadership and its clones must have stopped. Other work under the
+    /// term is told to stop, and the term is released when it has, or when the drain
+    /// is over.
     pub async fn resign(self) -> Result<()> {
         self.give_up(None).await
     }
 
-    /// Gives the term up in favour of the candidate `to`: the vacancy is kept
-    /// for it for one ttl, as long as it lives.
+    /// Gives the term up, as [`resign`](Self::resign) does, in favour of the
+    /// candidate `to`: the vacancy is kept for it for one ttl, as long as it lives.
+    /// If other work does not end within the drain, the term is released in nobody's
+    /// favour.
     pub async fn hand_over(self, to: &MemberId) -> Result<()> {
         self.give_up(Some(to.clone())).await
     }
 
     pub(crate) async fn give_up(&self, to: Option<MemberId>) -> Result<()> {
-        let (confirmed, take) = oneshot::channel();
+        let (confirm, confirmed) = oneshot::channel();
+        let lost = self.held.reign.give_up(to, Some(confirm));
+        self.held.let_go()?;
         let Term { election, number, .. } = self.term().clone();
-        let (e, confirmed) = (election.clone(), Some(confirmed));
-        self.held.shared.send(Command::Resign { election: e, number, to, confirmed })?;
-        self.held.given_up.store(true, Ordering::Relaxed);
-        match take.await {
+        if let Some(confirm) = lost {
+            let term = TermRef { election: election.clone(), number };
+            self.held.shared.send(Command::Confirm { term, confirm })?;
+        }
+        match confirmed.await {
             Ok(true) => Ok(()),
             Ok(false) => Err(Error::Unconfirmed { election, number }),
             Err(_) => Err(Error::ShutDown),

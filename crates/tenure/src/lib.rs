@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod builder;
+mod callbacks;
 mod campaigns;
 mod connect;
 mod driver;
@@ -22,6 +23,7 @@ pub mod testing;
 mod time;
 
 pub use builder::Builder;
+pub use callbacks::Callbacks;
 pub use campaigns::Campaigns;
 pub use connect::schema;
 pub use election::Election;
@@ -34,7 +36,7 @@ pub use member::{Status, Tenure};
 pub use metrics::MetricsRecorder;
 pub use metrics::{Metric, Metrics, Verb};
 pub use observe::{Observation, Observed, Observer};
-pub use subscription::{Change, Subscription};
+pub use subscription::{Change, HoldingSubscription, Subscription};
 pub use tenure_core::{
     Amended, BadName, BadSettings, Candidate, ElectionName, ElectionView, EndCause, Entry,
     Happening, Holder, Incarnation, LostReason, MemberId, MemberRef, MemberView, Mono, Namespace,

@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tenure_core::{ElectionName, LostReason, StopReason, Term};
+use tenure_core::{ElectionName, LostReason, StopReason, Term, TermNumber};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::driver::{PostedChange, Present};
 use crate::member::Shared;
 use crate::reign::Phase;
+use crate::{Election, Leadership};
 
 /// What a subscriber is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +83,14 @@ impl Subscription {
         }
     }
 
+    /// Until something has changed, or has been skipped.
+    async fn changed(&mut self) {
+        self.present.clear();
+        if let Err(RecvError::Closed) = self.changes.recv().await {
+            std::future::pending().await
+        }
+    }
+
     fn start_again(&mut self, skipped: u64) {
         let (reign, changes) = self.shared.board.subscribe(&self.election);
         // What was still waiting is skipped too: it is older than the present.
@@ -89,6 +98,57 @@ impl Subscription {
         self.changes = changes;
         self.present.push_back(Change::Skipped(skipped + waiting));
         self.present.extend(present(reign));
+    }
+}
+
+/// This member's own leaderships of one election, each as it begins, and each with a
+/// hold of its own: the term is not released before the leadership that came from
+/// here is dropped, within the drain. What to do in between, that leadership says:
+/// [`stopping`](Leadership::stopping), [`lost`](Leadership::lost).
+///
+/// A reign that was asked to stop, or that was over, before it was asked for here is
+/// left out: no work began under it.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let tenure = tenure::Tenure::connect("memory:").await?;
+/// let election = tenure.election("nightly");
+/// let mut leaderships = election.subscribe_holding()?;
+/// let campaign = election.campaign().await?;
+/// let held = leaderships.next().await;
+/// let worker = tokio::spawn(async move {
+///     held.stopping().await;
+///     // … finish what cannot be left half done; then `held` is dropped
+/// });
+/// campaign.resign().await?; // returns after the worker has ended
+/// # worker.await?; Ok(()) })
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct HoldingSubscription {
+    election: Election,
+    changes: Subscription,
+    /// The term that was given out last.
+    last: TermNumber,
+}
+
+impl HoldingSubscription {
+    pub(crate) fn new(election: Election, changes: Subscription) -> Self {
+        Self { election, changes, last: TermNumber::NONE }
+    }
+
+    /// The next leadership. Never ends: after a shutdown nothing more comes.
+    pub async fn next(&mut self) -> Leadership {
+        loop {
+            if let Some(leadership) = self.election.hold_to_begin()
+                && leadership.number() > self.last
+            {
+                self.last = leadership.number();
+                return leadership;
+            }
+            self.changes.changed().await;
+        }
     }
 }
 

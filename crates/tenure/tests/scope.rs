@@ -208,8 +208,8 @@ async fn nothing_is_released_while_lost_work_still_runs() {
 async fn run_if_leader_is_cancelled_with_the_leadership() {
     let (stage, tenure, leadership) = common::leader().await;
     let election = tenure.election("e");
-    let runs = election.run_if_leader(|token| async move {
-        assert_eq!(token, 1);
+    let runs = election.run_if_leader(|leadership| async move {
+        assert_eq!(leadership.token(), 1);
         std::future::pending::<()>().await;
     });
     let (ran, lost) = within(async { tokio::join!(runs, stage.lose("e")) }).await;

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{ElectionName, MemberId, Namespace, Priority, TermNumber};
+use tenure_core::{ElectionName, MemberId, Namespace, Priority, TermNumber, TermRef};
 use tenure_store::SharedStore;
 use tokio::sync::{mpsc, oneshot};
 
@@ -38,12 +38,16 @@ pub(crate) enum Command {
         election: ElectionName,
         ticket: u64,
     },
+    /// Nobody works under the term any more.
     Resign {
         election: ElectionName,
         number: TermNumber,
         to: Option<MemberId>,
-        /// Told whether the store confirmed it, in time.
-        confirmed: Option<oneshot::Sender<bool>>,
+    },
+    /// Tells whether the store confirmed, in time, that it has a lost term back.
+    Confirm {
+        term: TermRef,
+        confirm: oneshot::Sender<bool>,
     },
     StopLeading {
         election: ElectionName,
@@ -106,6 +110,7 @@ impl fmt::Debug for Command {
             Command::StandForAll { .. } => "StandForAll",
             Command::Withdraw { .. } => "Withdraw",
             Command::Resign { .. } => "Resign",
+            Command::Confirm { .. } => "Confirm",
             Command::StopLeading { .. } => "StopLeading",
             Command::Call(_) => "Call",
             Command::Shutdown { .. } => "Shutdown",

@@ -28,7 +28,7 @@ pub(crate) use start::{Plan, Started, random, start};
 
 use self::waits::{Campaign, Over, Waits};
 use crate::metrics::{Hook, Metric, Verb};
-use crate::reign::{Reign, TrustedUntil};
+use crate::reign::{LetGo, Reign, TrustedUntil};
 use crate::time::{Time, Timer};
 use crate::{Error, Result};
 
@@ -179,14 +179,10 @@ impl Driver {
                 self.feed(Input::StandForAll { elections, priority: Priority::default() });
             }
             Command::Withdraw { election, ticket } => self.withdraw(election, ticket),
-            Command::Resign { election, number, to, confirmed } => {
-                let term = TermRef { election: election.clone(), number };
+            Command::Resign { election, number, to } => {
                 self.feed(Input::Resign { election, number, to });
-                if let Some(confirmed) = confirmed {
-                    let (now, limit) = (self.time.now(), self.machine.settings().ttl());
-                    self.waits.confirm(term, confirmed, now, limit);
-                }
             }
+            Command::Confirm { term, confirm } => self.confirm(term, confirm),
             Command::StopLeading { election, number } => {
                 self.feed(Input::StopLeading { election, number });
             }
@@ -218,10 +214,28 @@ impl Driver {
         let leads = self.reigns.get(&election).is_some_and(|(_, won_by)| *won_by == ticket);
         if waits {
             self.waits.take(&election);
-        }
-        if waits || leads {
             self.feed(Input::Withdraw { election });
+        } else if leads && let Some(input) = self.forsake(&election) {
+            self.feed(input);
         }
+    }
+
+    /// Gives up a term that nobody heard of who campaigned for it. Work that began
+    /// under it all the same, since the board showed it, is told to stop first.
+    fn forsake(&self, election: &ElectionName) -> Option<Input> {
+        let (reign, _) = self.reigns.get(election)?;
+        let (election, number) = (election.clone(), reign.term.number);
+        reign.give_up(None, None);
+        match reign.let_go() {
+            LetGo::Last { to } => Some(Input::Resign { election, number, to }),
+            LetGo::TellOthers => Some(Input::StopLeading { election, number }),
+            LetGo::Nothing => None,
+        }
+    }
+
+    fn confirm(&mut self, term: TermRef, confirm: oneshot::Sender<bool>) {
+        let (now, limit) = (self.time.now(), self.machine.settings().ttl());
+        self.waits.confirm(term, confirm, now, limit);
     }
 
     fn on_event(&mut self, event: Event) {
@@ -305,21 +319,26 @@ impl Driver {
         self.board.elected(reign.clone());
         self.metrics.record(Metric::Elected { election: election.clone(), number });
         let told = campaign.is_some_and(|c| c.reply.send(&election, Ok(Some(reign))));
-        if !told {
-            // Nobody waits any more: no work began, so give it back at once.
-            let now = self.time.now();
-            self.machine.handle(now, Input::Withdraw { election });
+        // Nobody waits any more: give it back at once.
+        if !told && let Some(input) = self.forsake(&election) {
+            self.machine.handle(self.time.now(), input);
         }
     }
 
     fn on_lost(&mut self, election: &ElectionName, number: TermNumber, reason: LostReason) {
         tracing::info!(target: "tenure", %election, term = number.get(), ?reason, "no longer leads");
+        let term = TermRef { election: election.clone(), number };
         if reason != LostReason::Superseded {
-            self.waits.owe(TermRef { election: election.clone(), number });
+            self.waits.owe(term.clone());
         }
         if let Some((reign, _)) = self.reigns.remove(election) {
-            reign.end(reason);
+            let waiting = reign.end(reason);
             self.board.lost(election, reason);
+            if reason == LostReason::DrainTimeout {
+                let holds = reign.holds();
+                tracing::warn!(target: "tenure", %election, term = number.get(), holds, "work did not end within the drain: it was told that the term is lost");
+            }
+            waiting.into_iter().for_each(|confirm| self.confirm(term.clone(), confirm));
             self.metrics.record(Metric::Lost { election: election.clone(), number, reason });
         }
     }
@@ -366,7 +385,8 @@ impl Drop for Driver {
     /// However the loop ends, nobody is left believing that it leads.
     fn drop(&mut self) {
         for (election, (reign, _)) in self.reigns.drain() {
-            reign.end(LostReason::TrustEnded);
+            // Who waits for a confirmation hears that there will be none.
+            drop(reign.end(LostReason::TrustEnded));
             self.board.lost(&election, LostReason::TrustEnded);
         }
     }
