@@ -106,6 +106,11 @@ impl Judge<'_> {
         *probed.entry(life).or_insert_with(|| lives.probe_lock(life, lock) == Probe::Free)
     }
 
+    /// Whether a process works under a life written in `boot`, dead or alive.
+    pub(crate) fn at_work(&self, life: Incarnation, boot: &str) -> bool {
+        self.lives.is_some_and(|lives| boot == self.boot && lives.at_work(life))
+    }
+
     /// How long ago an instant of `boot` was; zero where that cannot be known.
     pub(crate) fn elapsed(&self, boot: &str, at: Mono) -> Duration {
         if boot == self.boot { self.now.since(at) } else { Duration::ZERO }

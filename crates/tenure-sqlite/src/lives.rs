@@ -8,6 +8,11 @@
 //! - a lock that is free, of a member of this same boot, proves death;
 //! - a lock that is held, or a file that is missing, proves nothing.
 //!
+//! A process that works under a member's term elsewhere, such as the command of
+//! `tenure run`, holds a second lock, on `<incarnation>.work`. All of its
+//! descendants inherit it. As long as it is held the member is not ended, neither
+//! by proof nor because its ttl has run out: somebody still works.
+//!
 //! The lock is taken before the member's row is written, and outlives it. A
 //! store handle that is dropped while its members have not left keeps their
 //! locks for one more ttl: somebody in this process may still trust its term.
@@ -32,6 +37,9 @@ use crate::identity::FileId;
 pub(crate) const BELL: &str = "bell";
 /// The name of the file before which writers line up.
 const LINE: &str = "line";
+/// How the name of the lock file of a life ends, and that of its work.
+const LIFE: &str = ".lock";
+const WORK: &str = ".work";
 
 /// The locks that this store handle holds, and the directory they lie in.
 #[derive(Debug)]
@@ -101,7 +109,11 @@ impl Lives {
     }
 
     fn path(&self, life: Incarnation) -> PathBuf {
-        self.directory.join(format!("{life}.lock"))
+        self.directory.join(format!("{life}{LIFE}"))
+    }
+
+    fn work_path(&self, life: Incarnation) -> PathBuf {
+        self.directory.join(format!("{life}{WORK}"))
     }
 
     /// Takes the lock of a life that is about to begin. `false` if this handle
@@ -163,6 +175,7 @@ impl Lives {
             let path = self.path(life);
             drop(fs::remove_file(&path));
             ours.remove(&path);
+            self.clear_work(life);
         }
     }
 
@@ -170,21 +183,41 @@ impl Lives {
     pub(crate) fn bury(&self, life: Incarnation) {
         if !locked(&self.held).contains_key(&life) && self.probe(life) == Probe::Free {
             drop(fs::remove_file(self.path(life)));
+            self.clear_work(life);
         }
     }
 
-    /// Another reference to the lock of a life, sharing its fate.
-    pub(crate) fn duplicate(&self, life: Incarnation) -> Option<OwnedFd> {
+    /// The lock of what is done under a life by other processes. This process
+    /// keeps no reference to it: it is free when those who inherited it are gone.
+    /// If an earlier work has not ended, the life's own lock is shared instead.
+    pub(crate) fn work(&self, life: Incarnation) -> Option<OwnedFd> {
         let held = locked(&self.held);
-        held.get(&life)?.lock.try_clone().ok().map(OwnedFd::from)
+        let own = &held.get(&life)?.lock;
+        let work = take(&self.work_path(life)).ok().flatten();
+        work.or_else(|| own.try_clone().ok()).map(OwnedFd::from)
     }
 
-    /// Looks at the lock of a life. The file is opened for reading only, so that
-    /// the look itself wakes nobody, and locked shared, so that looks do not
-    /// disturb each other.
+    /// Whether the process of a life holds its lock.
+    pub(crate) fn is_held(&self, life: Incarnation) -> bool {
+        look(&self.path(life)) == Probe::Held
+    }
+
+    /// Whether a process works under a life, dead or alive.
+    pub(crate) fn at_work(&self, life: Incarnation) -> bool {
+        look(&self.work_path(life)) == Probe::Held
+    }
+
+    /// Removes the work's file, unless somebody holds its lock.
+    fn clear_work(&self, life: Incarnation) {
+        let path = self.work_path(life);
+        if look(&path) == Probe::Free {
+            drop(fs::remove_file(path));
+        }
+    }
+
+    /// Looks at the lock of a life. It is not free while somebody works.
     pub(crate) fn probe(&self, life: Incarnation) -> Probe {
-        let Ok(file) = File::open(self.path(life)) else { return Probe::Missing };
-        probe(&file)
+        self.unless_at_work(life, look(&self.path(life)))
     }
 
     /// The same, for one who must be certain: a file with another inode than the
@@ -193,8 +226,15 @@ impl Lives {
     pub(crate) fn probe_lock(&self, life: Incarnation, lock: u64) -> Probe {
         let Ok(file) = File::open(self.path(life)) else { return Probe::Missing };
         match file.metadata() {
-            Ok(found) if found.ino() == lock => probe(&file),
+            Ok(found) if found.ino() == lock => self.unless_at_work(life, probe(&file)),
             _ => Probe::Missing,
+        }
+    }
+
+    fn unless_at_work(&self, life: Incarnation, found: Probe) -> Probe {
+        match found {
+            Probe::Free if self.at_work(life) => Probe::Held,
+            found => found,
         }
     }
 
@@ -208,8 +248,12 @@ impl Lives {
     /// is locked shared at most: an exclusive lock, however short, would look
     /// like life to somebody who wants to prove a death this very moment.
     pub(crate) fn sweep(&self, mut is_member: impl FnMut(Incarnation) -> bool) {
-        for life in self.all() {
-            let path = self.path(life);
+        let Ok(entries) = fs::read_dir(&self.directory) else { return };
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            let name = path.file_name().and_then(|name| name.to_str());
+            let Some(life) = name.and_then(|name| life_of(name).or_else(|| work_of(name))) else {
+                continue;
+            };
             let Ok(file) = File::open(&path) else { continue };
             let lock = |how| rustix::fs::flock(&file, how).is_ok();
             // The row is looked for after the lock was seen free: one that is
@@ -241,6 +285,18 @@ impl Drop for Lives {
     }
 }
 
+/// Closes abandoned locks whose time is over.
+fn reap() {
+    let now = BootClock::read();
+    locked(&ABANDONED).retain(|(until, _)| *until > now);
+}
+
+/// Looks at a lock. The file is opened for reading only, so that the look itself
+/// wakes nobody, and locked shared, so that looks do not disturb each other.
+fn look(path: &Path) -> Probe {
+    File::open(path).map_or(Probe::Missing, |file| probe(&file))
+}
+
 fn probe(file: &File) -> Probe {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => Probe::Free,
@@ -248,17 +304,20 @@ fn probe(file: &File) -> Probe {
     }
 }
 
-/// Closes abandoned locks whose time is over.
-fn reap() {
-    let now = BootClock::read();
-    locked(&ABANDONED).retain(|(until, _)| *until > now);
-}
-
 /// The life whose lock file has this name.
 pub(crate) fn life_of(name: &str) -> Option<Incarnation> {
-    let life: Incarnation = name.strip_suffix(".lock")?.parse().ok()?;
+    named(name, LIFE)
+}
+
+/// The life whose work's lock file has this name.
+pub(crate) fn work_of(name: &str) -> Option<Incarnation> {
+    named(name, WORK)
+}
+
+fn named(name: &str, ending: &str) -> Option<Incarnation> {
+    let life: Incarnation = name.strip_suffix(ending)?.parse().ok()?;
     // Digits can be written in more than one way; the file's name cannot.
-    (format!("{life}.lock") == name).then_some(life)
+    (format!("{life}{ending}") == name).then_some(life)
 }
 
 /// Creates and locks a file; `None` if another process holds the lock. Somebody
@@ -325,100 +384,4 @@ fn unwritable(path: &Path, error: io::Error) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fixture() -> (tempfile::TempDir, Lives) {
-        let dir = tempfile::tempdir().unwrap();
-        let lives = Lives::open(&dir.path().join("t.db")).unwrap();
-        (dir, lives)
-    }
-
-    const A: Incarnation = Incarnation::from_u128(0xa);
-    const B: Incarnation = Incarnation::from_u128(0xb);
-    const TTL: Duration = Duration::from_secs(1);
-
-    /// M4: only a lock that exists and is free proves anything.
-    #[test]
-    fn a_lock_is_held_until_it_is_let_go_and_a_missing_one_proves_nothing() {
-        let (_dir, lives) = fixture();
-        assert_eq!(lives.probe(A), Probe::Missing);
-        assert!(lives.hold(A, TTL).unwrap());
-        assert!(!lives.hold(A, TTL).unwrap(), "a repeated join takes no second lock");
-        assert_eq!(lives.probe(A), Probe::Held);
-        lives.bury(A);
-        assert_eq!(lives.probe(A), Probe::Held, "what is held is not buried");
-        lives.let_go(A);
-        assert_eq!(lives.probe(A), Probe::Missing);
-    }
-
-    #[test]
-    fn a_shared_reference_keeps_the_lock_held() {
-        let (_dir, lives) = fixture();
-        lives.hold(A, TTL).unwrap();
-        let guardian = lives.duplicate(A).unwrap();
-        let lock = locked(&lives.held).remove(&A).unwrap();
-        drop(lock);
-        assert_eq!(lives.probe(A), Probe::Held);
-        drop(guardian);
-        assert_eq!(lives.probe(A), Probe::Free);
-        assert!(lives.duplicate(B).is_none());
-    }
-
-    /// Two handles of one process that speak for one life: it lives as long as
-    /// either does.
-    #[test]
-    fn handles_of_one_process_share_the_lock_of_a_life() {
-        let (dir, first) = fixture();
-        let second = Lives::open(&dir.path().join("t.db")).unwrap();
-        assert!(first.hold(A, TTL).unwrap());
-        assert!(second.hold(A, TTL).unwrap());
-        first.let_go(A);
-        assert_eq!(second.probe(A), Probe::Held);
-        second.let_go(A);
-        assert_eq!(second.probe(A), Probe::Missing);
-    }
-
-    #[test]
-    fn a_life_that_another_process_leads_is_refused() {
-        let (_dir, lives) = fixture();
-        let other = File::create(lives.path(A)).unwrap();
-        rustix::fs::flock(&other, FlockOperation::LockExclusive).unwrap();
-        let error = lives.hold(A, TTL).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Invalid);
-        assert!(error.to_string().contains("fresh random incarnation"), "{error}");
-    }
-
-    #[test]
-    fn sweeping_removes_free_orphans_and_nothing_else() {
-        let (_dir, lives) = fixture();
-        lives.hold(A, TTL).unwrap();
-        File::create(lives.path(B)).unwrap();
-        let member = Incarnation::from_u128(0xc);
-        File::create(lives.path(member)).unwrap();
-        lives.sweep(|life| life == member);
-        let mut left = lives.all();
-        left.sort();
-        assert_eq!(left, [A, member]);
-    }
-
-    /// A dropped handle is not a dead process: its locks stay for the ttl.
-    #[test]
-    fn a_dropped_handle_proves_nothing_until_its_ttl_is_over() {
-        let (dir, lives) = fixture();
-        lives.hold(A, Duration::from_secs(3600)).unwrap();
-        lives.hold(B, Duration::ZERO).unwrap();
-        drop(lives);
-        let again = Lives::open(&dir.path().join("t.db")).unwrap();
-        assert_eq!(again.probe(A), Probe::Held);
-        assert_eq!(again.probe(B), Probe::Free);
-    }
-
-    #[test]
-    fn only_lock_files_are_taken_for_lives() {
-        assert_eq!(life_of(&format!("{A}.lock")), Some(A));
-        assert_eq!(life_of("bell"), None);
-        assert_eq!(life_of("a.lock"), None);
-        assert_eq!(life_of("zz000000000000000000000000000000.lock"), None);
-    }
-}
+mod tests;

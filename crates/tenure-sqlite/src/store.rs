@@ -136,13 +136,14 @@ impl SqliteStore {
         &self.inner.shared.path
     }
 
-    /// The kernel lock that proves the life of a member that joined through this
-    /// handle: another reference to the same open file. Whoever keeps it, in
-    /// this process or in another it was passed to, keeps the member from being
-    /// taken for dead before its ttl has run out.
+    /// A kernel lock for other processes that work under a member that joined
+    /// through this handle. As long as any process has it open, the member is not
+    /// ended by others, neither by proof of death nor when its ttl has run out:
+    /// what it holds goes to nobody, unless it is given up or the member is
+    /// evicted at once.
     #[must_use]
     pub fn liveness_lock(&self, life: Incarnation) -> Option<OwnedFd> {
-        self.inner.shared.lives.duplicate(life)
+        self.inner.shared.lives.work(life)
     }
 
     async fn write<T: Send + 'static>(

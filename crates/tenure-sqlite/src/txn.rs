@@ -133,6 +133,12 @@ impl<'a> Txn<'a> {
         dead.then_some(EndCause::ProvenDead)
     }
 
+    /// Whether a member that is over cannot be ended yet, since processes still
+    /// work under it. The ttl alone frees what nobody works for.
+    pub(crate) fn at_work(&self, member: &Member) -> bool {
+        self.judge.at_work(member.member.incarnation, &member.boot)
+    }
+
     /// Exactly this life, if it may still act for itself (rule M1): live, and
     /// not condemned.
     pub(crate) fn acting(&self, member: &MemberRef) -> Outcome<Option<Member>> {

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use tenure_core::Incarnation;
 use tenure_store::{Error, ErrorKind, Result};
 
-use crate::lives::{BELL, Probe, life_of};
+use crate::lives::{BELL, Probe, life_of, work_of};
 use crate::shared::Shared;
 
 /// Ends the watching thread when it is dropped.
@@ -92,6 +92,8 @@ struct News {
     rung: bool,
     /// These lock files were closed.
     closed: Vec<Incarnation>,
+    /// Those who worked under these have closed their lock.
+    rested: Vec<Incarnation>,
     /// Events were dropped: anything may have happened.
     missed: bool,
     /// There will be no more: the directory was removed.
@@ -139,7 +141,9 @@ impl Watch {
     fn take_news(&mut self) {
         let Some(events) = &self.events else { return };
         let news = read_news(events);
-        for life in &news.closed {
+        // Work that ends under a living member is no news: its own process tells.
+        let rested = news.rested.iter().filter(|life| !self.shared.lives.is_held(**life));
+        for life in news.closed.iter().chain(rested) {
             self.look_at(*life);
         }
         if news.over {
@@ -222,6 +226,7 @@ fn read_news(events: impl AsFd) -> News {
             news.rung |= flags.contains(ReadFlags::MODIFY);
         } else if flags.contains(ReadFlags::CLOSE_WRITE) {
             news.closed.extend(life_of(name));
+            news.rested.extend(work_of(name));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::*;
-use tenure_core::{Beat, Happening, Joined, Query, TermNumber};
+use tenure_core::{Amend, Amended, Beat, Happening, Joined, Note, Query, TermNumber};
 use tenure_sqlite::{BootKey, SqliteOptions};
 use tenure_store::{ManualClock, Store};
 
@@ -187,4 +187,60 @@ async fn a_late_join_does_not_bring_a_past_life_back() {
     assert_eq!(again, Joined::Taken { by: a.incarnation, remaining: Duration::ZERO });
     assert!(store.read(&ns(), &Query::members()).await.unwrap().members.is_empty());
     assert!(place.lock_files().is_empty());
+}
+
+/// R2, R3: a term is not taken while another process works under it, not even when
+/// its ttl has run out; its own life is over all the same, and so is its id.
+#[tokio::test]
+async fn a_term_is_not_taken_while_somebody_works_under_it() {
+    let place = Place::new();
+    let (clock, options) = manual();
+    let store = place.open_with(options).await;
+    let (a, b) = (member("a", 1), member("b", 2));
+    joined(&store, &a).await;
+    won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
+    let work = store.liveness_lock(a.incarnation).unwrap();
+    let inherited = work.try_clone().unwrap();
+    drop(work);
+    clock.advance(TTL * 3);
+    joined(&store, &b).await;
+    let seen = held(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
+    let holder = seen.holder.expect("the bidder is told whom it waits for");
+    assert_eq!(holder.member, a);
+    assert!(holder.remaining < TTL, "and that it should ask again soon");
+    assert!(view(&store, "e").await.holder.is_none(), "observers go by the ttl");
+    let ended = store.heartbeat(&ns(), &beat(&a)).await.unwrap();
+    assert!(matches!(ended, Beat::Ended { .. }), "M1: {ended:?}");
+    let namesake = store.join(&ns(), &join(&member("a", 3))).await.unwrap();
+    assert!(matches!(namesake, Joined::Taken { .. }), "{namesake:?}");
+    held(store.claim(&ns(), &claim(&b, "e", 2)).await.unwrap());
+    drop(inherited);
+    assert_eq!(won(store.claim(&ns(), &claim(&b, "e", 3)).await.unwrap()).number.get(), 2);
+}
+
+/// R2: an orderly end does not wait for those who kept the lock, and an operator
+/// who evicts at once overrules them.
+#[tokio::test]
+async fn giving_up_and_evicting_do_not_wait_for_those_who_work() {
+    let place = Place::new();
+    let (clock, options) = manual();
+    let store = place.open_with(options).await;
+    let (a, b) = (member("a", 1), member("b", 2));
+    joined(&store, &a).await;
+    joined(&store, &b).await;
+    let term = won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
+    let _left_behind = store.liveness_lock(a.incarnation).unwrap();
+    store.release(&ns(), &release(&a, "e", term.number)).await.unwrap();
+    let term = won(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
+    let _stuck = store.liveness_lock(b.incarnation).unwrap();
+    assert_eq!(term.number.get(), 2);
+    clock.advance(TTL * 3);
+    let c = member("c", 3);
+    joined(&store, &c).await;
+    held(store.claim(&ns(), &claim(&c, "e", 1)).await.unwrap());
+    let evict = |now| Amend::Evict { member: b.id.clone(), now, by: Note::default() };
+    assert_eq!(store.amend(&ns(), &evict(false)).await.unwrap(), Amended::NoSuchMember);
+    let done = store.amend(&ns(), &evict(true)).await.unwrap();
+    assert!(matches!(done, Amended::Done { .. }), "{done:?}");
+    assert_eq!(won(store.claim(&ns(), &claim(&c, "e", 2)).await.unwrap()).number.get(), 3);
 }

@@ -244,12 +244,14 @@ impl Leadership {
         self.held.shared.send(Command::StopLeading { election, number })
     }
 
-    /// The kernel lock that proves this member's life, on a store that takes a
-    /// free lock for a proof of death (rule M4); `None` on any other.
+    /// A kernel lock for another process that works under this term, on a store
+    /// that takes a free lock for a proof of death (rule M4); `None` on any other.
     ///
-    /// Whoever shares it keeps the member from being taken for dead before its
-    /// ttl has run out. Hand it to a process that works under this term, so
-    /// that a crash of this one frees the election only when both are gone.
+    /// As long as any process has it open, the others wait: after a crash of this
+    /// process, and also when its ttl has run out. Hand it to a process that works
+    /// under this term, let its children inherit it, and close it here: then
+    /// nobody else is elected before the last of them is gone. Giving the term up
+    /// or leaving frees it whether or not the lock is held.
     #[must_use]
     pub fn liveness_lock(&self) -> Option<std::os::fd::OwnedFd> {
         self.held.shared.locks.of(self.term().member.incarnation)

@@ -111,7 +111,10 @@ impl Txn<'_> {
     /// Condemns a member, or ends it at once.
     fn evict(&mut self, id: &MemberId, at_once: bool) -> Outcome<Amended> {
         let Some(member) = self.named(id)? else { return Ok(Amended::NoSuchMember) };
-        let Some(left) = self.remaining(&member) else { return Ok(Amended::NoSuchMember) };
+        // One that is over and still worked for can be ended at once, and no other way.
+        let stuck = || (at_once && self.at_work(&member)).then_some(Duration::ZERO);
+        let left = self.remaining(&member).or_else(stuck);
+        let Some(left) = left else { return Ok(Amended::NoSuchMember) };
         if at_once {
             self.end(&member.member, EndCause::Evicted, Duration::ZERO)?;
         } else if member.condemned {

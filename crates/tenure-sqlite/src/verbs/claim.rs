@@ -103,6 +103,9 @@ impl Txn<'_> {
             return Err(Fault::Damaged(lost));
         };
         let Some(cause) = self.fate(&row) else { return Ok(false) };
+        if self.at_work(&row) {
+            return Ok(false);
+        }
         self.end(holder, cause, claim.heir_grace)?;
         Ok(true)
     }

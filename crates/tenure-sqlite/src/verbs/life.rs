@@ -46,7 +46,8 @@ impl Txn<'_> {
             let left = own.and_then(|row| self.remaining(&row)).unwrap_or(Duration::ZERO);
             return Ok(Some(Joined::Taken { by: join.member.incarnation, remaining: left }));
         }
-        let Some(other) = other.filter(|row| self.fate(row).is_none()) else { return Ok(None) };
+        let stays = |row: &Member| self.fate(row).is_none() || self.at_work(row);
+        let Some(other) = other.filter(stays) else { return Ok(None) };
         if join.supersede && other.holds == 0 {
             return Ok(None);
         }

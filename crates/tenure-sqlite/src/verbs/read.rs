@@ -1,6 +1,7 @@
 //! Looking: snapshots, which never write.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use rusqlite::params;
 use tenure_core::{
@@ -12,6 +13,10 @@ use crate::error::Outcome;
 use crate::journal;
 use crate::rows::{Election, Member};
 use crate::txn::Txn;
+
+/// How soon a bidder asks again whether the work of a member that is over has
+/// ended. The kernel tells it sooner; this is in case it does not.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 impl Txn<'_> {
     /// A consistent snapshot.
@@ -74,11 +79,13 @@ impl Txn<'_> {
         })
     }
 
-    /// The holder, unless its ttl has run out: observers see vacancy (rule N3).
+    /// The holder, unless its ttl has run out: observers see vacancy (rule N3). A
+    /// bidder is told to wait a little longer if somebody still works for it.
     fn holder(&self, election: &Election) -> Outcome<Option<Holder>> {
         let Some(holder) = &election.holder else { return Ok(None) };
         let Some(row) = self.recorded(holder)? else { return Ok(None) };
-        let Some(remaining) = self.remaining(&row) else { return Ok(None) };
+        let still = || self.at_work(&row).then_some(LOOK_AGAIN);
+        let Some(remaining) = self.remaining(&row).or_else(still) else { return Ok(None) };
         Ok(Some(Holder {
             member: row.member,
             profile: row.profile,

@@ -1,0 +1,124 @@
+use super::*;
+
+fn fixture() -> (tempfile::TempDir, Lives) {
+    let dir = tempfile::tempdir().unwrap();
+    let lives = Lives::open(&dir.path().join("t.db")).unwrap();
+    (dir, lives)
+}
+
+const A: Incarnation = Incarnation::from_u128(0xa);
+const B: Incarnation = Incarnation::from_u128(0xb);
+const TTL: Duration = Duration::from_secs(1);
+
+/// M4: only a lock that exists and is free proves anything.
+#[test]
+fn a_lock_is_held_until_it_is_let_go_and_a_missing_one_proves_nothing() {
+    let (_dir, lives) = fixture();
+    assert_eq!(lives.probe(A), Probe::Missing);
+    assert!(lives.hold(A, TTL).unwrap());
+    assert!(!lives.hold(A, TTL).unwrap(), "a repeated join takes no second lock");
+    assert_eq!(lives.probe(A), Probe::Held);
+    lives.bury(A);
+    assert_eq!(lives.probe(A), Probe::Held, "what is held is not buried");
+    lives.let_go(A);
+    assert_eq!(lives.probe(A), Probe::Missing);
+}
+
+/// R2: the dead are not taken for dead while somebody works for them.
+#[test]
+fn a_life_is_not_proven_dead_while_somebody_works_under_it() {
+    let (_dir, lives) = fixture();
+    lives.hold(A, TTL).unwrap();
+    assert!(!lives.at_work(A));
+    let work = lives.work(A).unwrap();
+    let descendant = work.try_clone().unwrap();
+    let lock = locked(&lives.held).remove(&A).unwrap();
+    drop((lock, work));
+    assert!(lives.at_work(A));
+    assert_eq!(lives.probe(A), Probe::Held);
+    lives.bury(A);
+    lives.sweep(|life| life == A);
+    assert!(lives.at_work(A), "what is held is neither buried nor swept");
+    drop(descendant);
+    assert!(!lives.at_work(A));
+    assert_eq!(lives.probe(A), Probe::Free);
+    lives.bury(A);
+    assert_eq!(fs::read_dir(lives.directory()).unwrap().count(), 1, "only the bell is left");
+    assert!(lives.work(B).is_none());
+}
+
+/// A life that ends in order takes the file of its work along, or leaves it to
+/// the next sweep if somebody who is left behind still holds it.
+#[test]
+fn the_file_of_a_work_goes_with_its_life() {
+    let (_dir, lives) = fixture();
+    lives.hold(A, TTL).unwrap();
+    drop(lives.work(A).unwrap());
+    lives.let_go(A);
+    assert!(!lives.work_path(A).exists());
+    lives.hold(B, TTL).unwrap();
+    let left_behind = lives.work(B).unwrap();
+    lives.let_go(B);
+    assert_eq!(lives.probe(B), Probe::Missing);
+    assert!(lives.at_work(B));
+    drop(left_behind);
+    lives.sweep(|_| false);
+    assert!(!lives.work_path(B).exists());
+}
+
+/// Two handles of one process that speak for one life: it lives as long as
+/// either does.
+#[test]
+fn handles_of_one_process_share_the_lock_of_a_life() {
+    let (dir, first) = fixture();
+    let second = Lives::open(&dir.path().join("t.db")).unwrap();
+    assert!(first.hold(A, TTL).unwrap());
+    assert!(second.hold(A, TTL).unwrap());
+    first.let_go(A);
+    assert_eq!(second.probe(A), Probe::Held);
+    second.let_go(A);
+    assert_eq!(second.probe(A), Probe::Missing);
+}
+
+#[test]
+fn a_life_that_another_process_leads_is_refused() {
+    let (_dir, lives) = fixture();
+    let other = File::create(lives.path(A)).unwrap();
+    rustix::fs::flock(&other, FlockOperation::LockExclusive).unwrap();
+    let error = lives.hold(A, TTL).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().contains("fresh random incarnation"), "{error}");
+}
+
+#[test]
+fn sweeping_removes_free_orphans_and_nothing_else() {
+    let (_dir, lives) = fixture();
+    lives.hold(A, TTL).unwrap();
+    File::create(lives.path(B)).unwrap();
+    let member = Incarnation::from_u128(0xc);
+    File::create(lives.path(member)).unwrap();
+    lives.sweep(|life| life == member);
+    let mut left = lives.all();
+    left.sort();
+    assert_eq!(left, [A, member]);
+}
+
+/// A dropped handle is not a dead process: its locks stay for the ttl.
+#[test]
+fn a_dropped_handle_proves_nothing_until_its_ttl_is_over() {
+    let (dir, lives) = fixture();
+    lives.hold(A, Duration::from_secs(3600)).unwrap();
+    lives.hold(B, Duration::ZERO).unwrap();
+    drop(lives);
+    let again = Lives::open(&dir.path().join("t.db")).unwrap();
+    assert_eq!(again.probe(A), Probe::Held);
+    assert_eq!(again.probe(B), Probe::Free);
+}
+
+#[test]
+fn only_lock_files_are_taken_for_lives() {
+    assert_eq!(life_of(&format!("{A}.lock")), Some(A));
+    assert_eq!(life_of("bell"), None);
+    assert_eq!(life_of("a.lock"), None);
+    assert_eq!(life_of("zz000000000000000000000000000000.lock"), None);
+}
