@@ -56,7 +56,10 @@ fn dispatch(cli: Cli) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| Failure::system("starting a runtime", error))?;
-    runtime.block_on(with_store(&context, cli.verb))
+    let outcome = runtime.block_on(with_store(&context, cli.verb));
+    // A store that hangs must not keep the program from ending.
+    runtime.shutdown_background();
+    outcome
 }
 
 async fn with_store(context: &Context, verb: Verb) -> Outcome {

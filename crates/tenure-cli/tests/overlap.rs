@@ -16,13 +16,13 @@ fn a_stamping_child() {
 fn trouble(server: Option<&str>) {
     let this = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
     let child = [this.as_str(), "--exact", "a_stamping_child", "--nocapture"];
-    let lives = play(child.map(String::from).to_vec(), server, 9, |_| {});
-    assert!(lives.len() > 9, "every round begins a child: {lives:?}");
+    let lives = play(child.map(String::from).to_vec(), server, 12, |_| {});
+    assert!(lives.len() > 12, "every round begins a child: {lives:?}");
     assert!(overlaps(&lives).is_empty(), "{:?}", overlaps(&lives));
 }
 
-/// B9, H4: kill -9 of `tenure run`, SIGSTOP past the ttl, and an outage of the
-/// store, in turns. The benchmark does the same two hundred times.
+/// B9, H4, R2: kill -9 of `tenure run`, SIGSTOP past the ttl, an outage of the
+/// store, and kill -9 of `tenure run` with its guardian, in turns. The benchmark does the same two hundred times.
 #[test]
 fn children_of_one_election_never_overlap_and_none_survives_its_term_on_sqlite() {
     trouble(None);

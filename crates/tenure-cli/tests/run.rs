@@ -45,17 +45,21 @@ fn stdin_stdout_and_stderr_pass_through() {
     assert_eq!((stdout(&output).as_str(), stderr(&output).as_str()), ("through\n", "bad\n"));
 }
 
-/// The command has no descriptor but its three: the wire and the lock are the
-/// guardian's alone.
+/// The command has no descriptor but its three and the lock of its work, out of the
+/// way of others and named in the environment: the wire is the guardian's alone.
 #[test]
-fn the_command_inherits_nothing_but_its_streams() {
+fn the_command_inherits_nothing_but_its_streams_and_its_lock() {
     let world = World::new();
-    let list = world.text(&["run", "-q", "-e", "x", "--", "ls", "-l", "/proc/self/fd"]);
+    let script = "echo fd $TENURE_LOCK_FD; exec ls -l /proc/self/fd";
+    let list = world.text(&["run", "-q", "-e", "x", "--", "sh", "-c", script]);
     // Whoever started the tests may have left some open: they pass through.
     let direct = std::process::Command::new("ls").args(["-l", "/proc/self/fd"]).output().unwrap();
     let count = |text: &str| text.lines().filter(|line| line.contains("->")).count();
-    assert_eq!(count(&list), count(&stdout(&direct)), "{list}");
-    assert!(!list.contains(".lock") && !list.contains("t.db"), "{list}");
+    assert_eq!(count(&list), count(&stdout(&direct)) + 1, "{list}");
+    let lock = list.lines().find(|line| line.ends_with(".work")).expect("the lock of its work");
+    let number: i32 = list.strip_prefix("fd ").unwrap().lines().next().unwrap().parse().unwrap();
+    assert!(number >= 900 && lock.contains(&format!(" {number} -> ")), "{list}");
+    assert!(!list.contains(".lock") && !list.contains("t.db "), "{list}");
     assert_eq!(
         list.matches("socket:").count(),
         stdout(&direct).matches("socket:").count(),

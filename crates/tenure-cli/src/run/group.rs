@@ -3,9 +3,13 @@
 //! orphan of the command becomes their child and cannot get away.
 
 use rustix::io::Errno;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpgid, getpid, kill_process, kill_process_group,
-    set_child_subreaper, wait,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpgid, getpid,
+    kill_process, kill_process_group, pidfd_open, pidfd_send_signal, set_child_subreaper, wait,
+    waitid,
 };
 
 /// Becomes the parent of every orphan below.
@@ -38,28 +42,59 @@ fn everybody() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The fourth word of `/proc/PID/stat`, counted from behind the name, which may
-/// hold anything.
 fn parent_of(pid: i32) -> Option<i32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    word_of(&pid.to_string(), 1)
+}
+
+/// The process group of this process; `None` if it is one of another PID namespace.
+pub(crate) fn own_group() -> Option<Pid> {
+    word_of("self", 2).filter(|group| *group > 0).and_then(Pid::from_raw)
+}
+
+/// A number in `/proc/PID/stat`, counted from behind the name, which may hold
+/// anything.
+fn word_of(process: &str, at: usize) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, after) = stat.rsplit_once(')')?;
-    after.split_whitespace().nth(1)?.parse().ok()
+    after.split_whitespace().nth(at)?.parse().ok()
 }
 
 /// Sends a signal to all of a process group that is ours, and to every other
-/// child. Only a group that a child of ours is in can be meant: its number
-/// cannot have gone to somebody else.
-pub(crate) fn signal_all(group: Pid, signal: Signal) {
+/// child. The group is ours for certain as long as its first process is not
+/// reaped (`whole`) or another child of ours is in it: its number cannot have gone
+/// to somebody else.
+pub(crate) fn signal_all(group: Pid, whole: bool, signal: Signal) {
     let children = children();
-    if children.iter().any(|child| getpgid(Some(*child)) == Ok(group)) {
+    if whole || children.iter().any(|child| getpgid(Some(*child)) == Ok(group)) {
         // Gone meanwhile is what is wanted.
         let _ = kill_process_group(group, signal);
     }
     for child in children {
         if getpgid(Some(child)) != Ok(group) {
-            let _ = kill_process(child, signal);
+            let _ = signal_child(child, signal);
         }
     }
+}
+
+/// Sends a signal to a child. The kernel is asked whether it is one, by a
+/// descriptor that means this process and no later one of the same number.
+fn signal_child(child: Pid, signal: Signal) -> rustix::io::Result<()> {
+    match pidfd_open(child, PidfdFlags::empty()) {
+        Ok(fd) => {
+            let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            waitid(WaitId::PidFd(fd.as_fd()), look)?;
+            pidfd_send_signal(&fd, signal)
+        }
+        // A kernel before 5.4.
+        Err(Errno::NOSYS) => kill_process(child, signal),
+        Err(error) => Err(error),
+    }
+}
+
+/// A child that is not dead, if there is one.
+pub(crate) fn somebody_left() -> Option<Pid> {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    children().into_iter().find(|child| matches!(waitid(WaitId::Pid(*child), look), Ok(None)))
 }
 
 /// What became of a child.
@@ -103,20 +138,23 @@ fn fate(status: WaitStatus) -> Option<Fate> {
 }
 
 /// Kills every child until none is left. For when the guardian itself is gone;
-/// blocks for as long as the kernel takes.
-pub(crate) fn end_everybody() {
+/// blocks for as long as `patient` says. Gives one that could not be ended.
+pub(crate) fn end_everybody(patient: impl Fn() -> bool) -> Option<Pid> {
     loop {
         for child in children() {
-            let _ = kill_process(child, Signal::KILL);
+            let _ = signal_child(child, Signal::KILL);
         }
         loop {
             match reap() {
                 Reaped::Child(..) => {}
                 Reaped::Nothing => break,
-                Reaped::Childless => return,
+                Reaped::Childless => return None,
             }
         }
-        std::thread::sleep(std::time::Duration::from_millis(2));
+        if let Some(left) = somebody_left().filter(|_| !patient()) {
+            return Some(left);
+        }
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
@@ -130,10 +168,20 @@ mod tests {
         let mut child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         assert_eq!(parent_of(pid), Some(getpid().as_raw_pid()));
+        assert_eq!(own_group(), Some(rustix::process::getpgrp()));
         assert!(everybody().any(|other| other == pid));
         assert!(children().iter().any(|other| other.as_raw_pid() == pid));
+        assert_eq!(somebody_left().map(Pid::as_raw_pid), Some(pid));
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(parent_of(pid), None);
+    }
+
+    /// R1: a number that is not a child's is left alone, whatever `/proc` says.
+    #[test]
+    fn a_stranger_is_not_signalled() {
+        let init = Pid::from_raw(1).unwrap();
+        assert_eq!(signal_child(init, Signal::WINCH), Err(Errno::CHILD));
+        assert_eq!(signal_child(getpid(), Signal::KILL), Err(Errno::CHILD));
     }
 }

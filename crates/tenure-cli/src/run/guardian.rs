@@ -6,17 +6,20 @@
 //! killed nor a stopped `tenure run`, nor a machine that slept, leaves a command
 //! running past its term.
 //!
-//! It ends only when nothing of the command is left. Until then it keeps the
-//! lock that proves its member's life, where the store goes by one: a successor
-//! cannot begin before the last process of the group is gone.
+//! It ends only when nothing of the command is left. Until then it keeps the lock
+//! of the member's work, where the store goes by one, and so does every process of
+//! the command, which inherits it: a successor cannot begin before the last of
+//! them is gone, whichever of them is killed, and in whatever order.
 //!
-//! What must stay true: it does no I/O but on its wire, waits for nothing but
-//! its three descriptors, and takes no signal but KILL.
+//! What must stay true: it does no I/O but on its wire, `/proc` and the command's
+//! control group, waits for nothing but its three descriptors, and takes no signal
+//! but KILL. What was killed and is still there is never taken for dead.
 
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -26,6 +29,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, getpid};
 use tenure::Mono;
 
+use super::cgroup;
 use super::clock::{Alarm, now};
 use super::group::{self, Fate, Reaped};
 use super::stage;
@@ -36,18 +40,27 @@ use crate::exit::Exit;
 /// The hidden verb that starts it.
 pub(crate) const VERB: &str = "__guardian";
 
+/// What it is called, also in its arguments: whatever ends `tenure` by that name
+/// does not mean it.
+pub(crate) const NAME: &str = "guardian";
+
 /// How long to wait before killing again what is not gone yet.
 const AGAIN: Duration = Duration::from_millis(3);
+/// How long a killed process may take before it is told of.
+const STUCK: Duration = Duration::from_secs(1);
 
 /// `__guardian CMD…`, with the wire as stdin.
 pub(crate) fn main(command: impl Iterator<Item = OsString>) -> Exit {
-    // `pkill -9 tenure` is meant for tenure.
     let _ = rustix::thread::set_name(c"guardian");
-    match Guardian::start(command.collect()).and_then(Guardian::run) {
+    let cgroup = cgroup::told();
+    match Guardian::start(cgroup.clone(), command.collect()).and_then(Guardian::run) {
         Ok(()) => Exit::Ok,
         Err(error) => {
             // Whatever is wrong, nothing of the command may be left.
-            group::end_everybody();
+            if let Some(cgroup) = &cgroup {
+                let _ = cgroup::kill(cgroup);
+            }
+            group::end_everybody(|| true);
             let _ = send(wire(), &Report::Failed(error.raw_os_error().unwrap_or(0)), &[]);
             Exit::System
         }
@@ -61,8 +74,11 @@ fn wire() -> BorrowedFd<'static> {
 struct Guardian {
     deaths: SignalFd,
     alarm: Alarm,
-    /// Shares the member's life; closed when this process ends.
-    _lock: Option<OwnedFd>,
+    /// Keeps the others from leading; closed when this process ends.
+    lock: Option<OwnedFd>,
+    /// The watchman acts when this is closed.
+    _leash: Option<OwnedFd>,
+    cgroup: Option<PathBuf>,
     /// What the command reads; handed on when it may begin.
     stdin: Option<OwnedFd>,
     /// The way to the process that becomes the command.
@@ -72,25 +88,29 @@ struct Guardian {
     trusted: Deadlines,
     /// Set once the command is told to stop: when it is killed.
     stop_by: Option<Mono>,
-    killing: bool,
+    /// Since when everything is killed.
+    killing: Option<Mono>,
+    said_stuck: bool,
     fate: Option<Fate>,
 }
 
 impl Guardian {
-    fn start(command: Vec<OsString>) -> io::Result<Self> {
+    fn start(cgroup: Option<PathBuf>, command: Vec<OsString>) -> io::Result<Self> {
         let (deaths, blocked) = block_signals()?;
         group::adopt_orphans()?;
         let Some(first) = receive::<Order>(wire(), true)? else {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
         };
-        let Order::Start { deadlines, grace_nanos } = first.message else {
+        let Order::Start { deadlines, grace_nanos, has_lock } = first.message else {
             return Err(io::Error::from(io::ErrorKind::InvalidData));
         };
         let mut fds = first.fds.into_iter();
-        let (stdin, lock) = (fds.next(), fds.next());
+        let stdin = fds.next();
+        let lock = if has_lock { fds.next() } else { None };
+        let leash = fds.next();
         let (ours, theirs) = pair()?;
         let spawned = Command::new("/proc/self/exe")
-            .arg0("tenure")
+            .arg0(NAME)
             .arg(stage::VERB)
             .arg(getpid().as_raw_pid().to_string())
             .arg(blocked)
@@ -104,14 +124,17 @@ impl Guardian {
         Ok(Self {
             deaths,
             alarm: Alarm::new()?,
-            _lock: lock,
+            lock,
+            _leash: leash,
+            cgroup,
             stdin,
             stage: ours,
             command,
             grace: Duration::from_nanos(grace_nanos),
             trusted: deadlines,
             stop_by: None,
-            killing: false,
+            killing: None,
+            said_stuck: false,
             fate: None,
         })
     }
@@ -144,7 +167,7 @@ impl Guardian {
     /// When something must be done if nothing happens.
     fn next_deadline(&self) -> Mono {
         match self.stop_by {
-            _ if self.killing => now() + AGAIN,
+            _ if self.killing.is_some() => now() + AGAIN,
             Some(stop_by) => stop_by.min(self.trusted.kill_at),
             None => self.trusted.term_at.min(self.trusted.kill_at),
         }
@@ -152,7 +175,11 @@ impl Guardian {
 
     fn keep_deadlines(&mut self) -> io::Result<()> {
         let now = now();
-        if self.killing || now >= self.trusted.kill_at || self.stop_by.is_some_and(|at| now >= at) {
+        let late = now >= self.trusted.kill_at;
+        if late && self.stop_by.is_none() && self.killing.is_none() {
+            let _ = send(wire(), &Report::TooLate, &[]);
+        }
+        if late || self.killing.is_some() || self.stop_by.is_some_and(|at| now >= at) {
             self.kill();
         } else if self.stop_by.is_none() && now >= self.trusted.term_at {
             // It may stop in peace for as long as the term is trusted.
@@ -195,8 +222,10 @@ impl Guardian {
             match order {
                 Order::Go => {
                     if let Some(stdin) = self.stdin.take() {
+                        let mut fds = vec![stdin.as_fd()];
+                        fds.extend(self.lock.as_ref().map(AsFd::as_fd));
                         // If the stage is gone, its death says so.
-                        let _ = send(self.stage.as_fd(), &Order::Go, &[stdin.as_fd()]);
+                        let _ = send(self.stage.as_fd(), &Order::Go, &fds);
                     }
                 }
                 Order::Renew(deadlines) => self.trusted = deadlines,
@@ -223,14 +252,24 @@ impl Guardian {
     /// Tells everybody to stop, and remembers by when.
     fn stop(&mut self, signal: Signal, by: Mono) {
         self.stop_by = Some(self.stop_by.map_or(by, |earlier| earlier.min(by)));
-        group::signal_all(self.command, signal);
+        let whole = self.fate.is_none();
+        group::signal_all(self.command, whole, signal);
         // Whoever is stopped cannot stop by itself.
-        group::signal_all(self.command, Signal::CONT);
+        group::signal_all(self.command, whole, Signal::CONT);
     }
 
     fn kill(&mut self) {
-        self.killing = true;
-        group::signal_all(self.command, Signal::KILL);
+        let since = *self.killing.get_or_insert_with(now);
+        group::signal_all(self.command, self.fate.is_none(), Signal::KILL);
+        if let Some(cgroup) = &self.cgroup {
+            let _ = cgroup::kill(cgroup);
+        }
+        if !self.said_stuck && now().since(since) > STUCK {
+            self.said_stuck = true;
+            if let Some(left) = group::somebody_left() {
+                let _ = send(wire(), &Report::Stuck(left.as_raw_pid()), &[]);
+            }
+        }
     }
 
     /// Takes note of children that changed; `true` when none is left.
@@ -247,7 +286,7 @@ impl Guardian {
                 Reaped::Nothing => break,
             }
         }
-        if self.fate.is_some() && self.stop_by.is_none() && !self.killing {
+        if self.fate.is_some() && self.stop_by.is_none() && self.killing.is_none() {
             // The command is done; what it left behind has no term either.
             self.stop(Signal::TERM, now() + self.grace);
         }

@@ -5,16 +5,17 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tenure::{Leadership, StopReason, Stopping, Tenure};
+use tenure::{Leadership, LostReason, StopReason, Stopping, Tenure};
 use tokio::sync::Notify;
 
 use super::command;
 use super::signals::{Signals, ends};
 use super::terminal::Terminal;
 use super::timings::Timings;
+use super::told;
 use super::ward::{End, Ward};
 use super::wire::{Order, Report};
-use crate::args::{Restart, RunArgs};
+use crate::args::{OnLost, Restart, RunArgs};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
@@ -23,6 +24,9 @@ use crate::verbs::status::because;
 
 /// The first and the longest pause before the command is started again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
+
+/// How long a guardian may take beyond the grace.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What does not change from term to term.
 pub(crate) struct Job<'a> {
@@ -71,25 +75,36 @@ pub(crate) async fn lead(
         }
         let began = super::clock::now();
         let life = Life::begin(tenure, job, &leadership)?;
-        let (end, why) = life.run(signals).await;
+        let Over { end, why, signalled, lost } = life.run(signals).await;
         let exit = exit_of(end);
-        if let End::Failed(errno) = end {
-            let error = std::io::Error::from_raw_os_error(errno);
-            say(&format!("the command could not be started: {error}"));
+        match end {
+            End::Failed(errno) => {
+                let error = std::io::Error::from_raw_os_error(errno);
+                say(&format!("the command could not be started: {error}"));
+            }
+            End::Stuck(pid) => told::leave_behind(pid),
+            End::Exited(_) | End::Killed(_) => {}
+        }
+        if let Some(reason) = lost.filter(|_| !quiet) {
+            told::lost(tenure, &leadership, reason).await;
         }
         let ended = match why {
             Why::Not if again(job.args.restart, end) => None,
-            Why::Not => Some(Ended::Done(exit)),
-            Why::Signal => Some(Ended::Done(exit)),
+            Why::Not | Why::Signal => Some(Ended::Done(exit)),
+            // A signal to end ends, whatever else was going on.
+            _ if signalled && job.args.on_lost == OnLost::Standby => Some(Ended::Done(exit)),
             Why::Asked | Why::Lost => Some(Ended::Lost),
         };
         if let Some(ended) = ended {
             // Nothing of the command is left: the term may go.
-            if let Err(error) = leadership.resign().await
-                && !quiet
-                && why != Why::Lost
-            {
-                say(&error.to_string());
+            tokio::select! {
+                given = leadership.resign() => if let Err(error) = given
+                    && !quiet
+                    && why != Why::Lost
+                {
+                    say(&error.to_string());
+                },
+                signal = signals.ending() => return Ok(Ended::Done(Exit::signal(signal))),
             }
             return Ok(ended);
         }
@@ -128,7 +143,7 @@ fn exit_of(end: End) -> Exit {
     match end {
         End::Exited(code) => Exit::Passed(u8::try_from(code).unwrap_or(u8::MAX)),
         End::Killed(signal) => Exit::signal(signal),
-        End::Failed(_) => Exit::System,
+        End::Failed(_) | End::Stuck(_) => Exit::System,
     }
 }
 
@@ -140,6 +155,18 @@ struct Life<'a> {
     terminal: Option<Terminal>,
     end: Option<End>,
     why: Why,
+    signalled: bool,
+    lost: Option<LostReason>,
+}
+
+/// How one life of the command ended.
+struct Over {
+    end: End,
+    why: Why,
+    /// Whether a signal asked this process to end meanwhile.
+    signalled: bool,
+    /// Why the term was lost, if it was.
+    lost: Option<LostReason>,
 }
 
 /// Waits until trust reaches past the command's grace. Just after a hand-over it is
@@ -171,17 +198,24 @@ impl<'a> Life<'a> {
         let ward = Ward::start(&job.args.command, environment, lock, deadlines, job.timings);
         let ward = ward.map_err(|error| Failure::system("starting the guardian", error))?;
         let terminal = Terminal::in_foreground();
-        Ok(Self { ward, job, leadership, terminal, end: None, why: Why::Not })
+        let why = Why::Not;
+        Ok(Self { ward, job, leadership, terminal, end: None, why, signalled: false, lost: None })
     }
 
     /// Until nothing of the command is left.
-    async fn run(mut self, signals: &mut Signals) -> (End, Why) {
+    async fn run(mut self, signals: &mut Signals) -> Over {
         let leadership = self.leadership;
         let mut stopping = std::pin::pin!(leadership.stopping());
         let mut lost = std::pin::pin!(leadership.lost());
         let mut told = (false, false);
         let mut force: Option<Pin<Box<tokio::time::Sleep>>> = None;
+        let mut forced = false;
         loop {
+            if self.why != Why::Not && force.is_none() && !forced {
+                // A guardian that is stopped itself does not obey.
+                let patience = self.job.timings.grace() + PATIENCE;
+                force = Some(Box::pin(tokio::time::sleep(patience)));
+            }
             tokio::select! {
                 report = self.ward.next() => match report {
                     Some(report) => self.on_report(report),
@@ -192,9 +226,10 @@ impl<'a> Life<'a> {
                     told.0 = true;
                     self.on_stopping(&stopping);
                 }
-                _ = &mut lost, if !told.1 => {
+                reason = &mut lost, if !told.1 => {
                     told.1 = true;
                     self.why = Why::Lost;
+                    self.lost = Some(reason);
                     self.ward.tell(Order::Kill);
                     // Half of the margin for the guardian, half for us.
                     let margin = self.job.timings.settings().margin();
@@ -203,6 +238,7 @@ impl<'a> Life<'a> {
                 () = due(&mut force) => {
                     self.ward.force();
                     force = None;
+                    forced = true;
                 }
                 signal = signals.next() => self.on_signal(signal),
             }
@@ -210,8 +246,9 @@ impl<'a> Life<'a> {
         if let Some(terminal) = &self.terminal {
             terminal.take_back();
         }
-        let end = self.ward.bury(self.end);
-        (end.unwrap_or(End::Killed(Signal::KILL.as_raw())), self.why)
+        let end = self.ward.bury(self.end, || leadership.is_current());
+        let end = end.unwrap_or(End::Killed(Signal::KILL.as_raw()));
+        Over { end, why: self.why, signalled: self.signalled, lost: self.lost }
     }
 
     fn renew(&self) {
@@ -237,6 +274,14 @@ impl<'a> Life<'a> {
                     say("the term was not renewed in time: the command is being stopped");
                 }
             }
+            Report::TooLate => {
+                self.why = self.why.clone().max(Why::Lost);
+                if !self.job.args.quiet {
+                    say("the term was not renewed in time, and its time is over: the command is \
+                         killed");
+                }
+            }
+            Report::Stuck(pid) => told::stuck(pid),
             Report::Suspended(_) => self.on_suspended(),
             Report::Exited(code) => self.end = Some(End::Exited(code)),
             Report::Killed(signal) => self.end = Some(End::Killed(signal)),
@@ -267,6 +312,7 @@ impl<'a> Life<'a> {
     fn on_signal(&mut self, number: i32) {
         if ends(number) {
             self.why = self.why.clone().max(Why::Signal);
+            self.signalled = true;
             self.ward.tell(Order::Stop(number));
         } else {
             self.ward.tell(Order::Signal(number));

@@ -1,15 +1,18 @@
 //! `tenure run`: a command that runs only while its election is led here.
 
+mod cgroup;
 pub(crate) mod clock;
 mod command;
 mod group;
 mod guardian;
+mod home;
 mod lead;
 mod signals;
 mod stage;
 mod stand;
 mod terminal;
 pub(crate) mod timings;
+mod told;
 mod ward;
 mod wire;
 
@@ -59,6 +62,7 @@ pub(crate) async fn run(context: &Context, args: &RunArgs) -> Outcome {
         return Err(Failure::usage("there is no command after --; name one"));
     };
     command::check(program)?;
+    home::check()?;
     let timings = timings_of(context, args)?;
     let metadata = command::metadata(&args.meta)?;
     let mut signals = Signals::new()?;
@@ -83,13 +87,21 @@ pub(crate) async fn run(context: &Context, args: &RunArgs) -> Outcome {
     let tenure = tokio::select! {
         connected = patiently(connect, context, args) => connected?,
         signal = signals.ending() => return Ok(Exit::signal(signal)),
+        () = stand::no_longer(args.no_wait) => {
+            let store = context.shown_store();
+            return Err(stand::no_answer(&format!("{store} could not be opened")));
+        }
     };
     let waited = clock::now().since(began);
     let job = Job { context, args, timings: &timings, renewals: &renewals.0 };
     let ended = stand_and_lead(&tenure, &job, &mut signals, waited).await;
     // The command is gone: leave in order. What cannot be confirmed ends with
     // the ttl.
-    let left = tenure.shutdown().await;
+    let hurry = args.no_wait && ended.is_err();
+    let left = tokio::select! {
+        left = tenure.shutdown() => left,
+        () = stand::no_longer(hurry) => Ok(false),
+    };
     if !args.quiet && !matches!(left, Ok(true)) {
         say("the store has not confirmed that this member left; it is gone after its ttl");
     }

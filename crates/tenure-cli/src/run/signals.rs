@@ -3,9 +3,12 @@
 use rustix::process::Signal;
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
+use super::home;
 use crate::failure::{Failure, Outcome};
 
-/// Signals as they come.
+/// Signals as they come. One that was ignored when this process was started, as
+/// `nohup` and a shell's background jobs have it, stays ignored: by this process
+/// and, since nothing changes that, by the command.
 #[derive(Debug)]
 pub(crate) struct Signals {
     streams: Vec<(i32, Stream)>,
@@ -32,7 +35,10 @@ impl Signals {
             let number = taken.as_raw();
             Ok((number, signal(SignalKind::from_raw(number))?))
         };
-        let streams: std::io::Result<Vec<_>> = TAKEN.into_iter().map(stream).collect();
+        let ignored = home::ignored_signals();
+        let is_taken = |taken: &Signal| ignored & (1 << (taken.as_raw() - 1)) == 0;
+        let streams: std::io::Result<Vec<_>> =
+            TAKEN.into_iter().filter(is_taken).map(stream).collect();
         let streams = streams.map_err(|error| Failure::system("taking signals", error))?;
         Ok(Self { streams })
     }

@@ -1,17 +1,21 @@
 //! The last step before the command: a process that becomes it.
 //!
 //! It is in the command's group already. It asks the kernel to die with the
-//! guardian, gives the command its signal mask and its stdin back, waits until
-//! the terminal is its own, and executes the command in its place. All of this
-//! could be done between fork and exec, but not in safe code.
+//! guardian, enters the command's control group, gives the command its signal mask
+//! and its stdin back and the lock of its work, waits until the terminal is its
+//! own, and executes the command in its place. All of this could be done between
+//! fork and exec, but not in safe code.
 
 use std::ffi::OsString;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::{SigSet, Signal as NixSignal};
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
+use super::cgroup;
 use super::command::explain;
 use super::wire::{Order, receive};
 use crate::exit::Exit;
@@ -19,6 +23,9 @@ use crate::output::say;
 
 /// The hidden verb that starts it.
 pub(crate) const VERB: &str = "__stage";
+
+/// From here on a descriptor is out of the way of what scripts open by number.
+const HIGH: i32 = 900;
 
 /// `__stage GUARDIAN SIGNALS CMD…`: does not return if all goes well.
 pub(crate) fn main(mut args: impl Iterator<Item = OsString>) -> Exit {
@@ -31,15 +38,32 @@ pub(crate) fn main(mut args: impl Iterator<Item = OsString>) -> Exit {
         // It died before we asked.
         return Exit::System;
     }
+    if let Some(group) = cgroup::told() {
+        // Without it the guardian's own watch must do.
+        let _ = cgroup::enter(&group);
+    }
     let wire = rustix::stdio::stdin();
     let Ok(Some(start)) = receive::<Order>(wire, true) else { return Exit::System };
-    let Some(stdin) = start.fds.into_iter().next() else { return Exit::System };
-    unblock(&blocked);
+    let mut fds = start.fds.into_iter();
+    let Some(stdin) = fds.next() else { return Exit::System };
     let mut command = Command::new(&program);
+    command.env_remove(cgroup::VARIABLE);
+    let lock = fds.next().map(bequeathed);
+    if let Some(lock) = &lock {
+        command.env("TENURE_LOCK_FD", lock.as_raw_fd().to_string());
+    }
+    unblock(&blocked);
     let error = command.args(args).stdin(Stdio::from(stdin)).exec();
     let (exit, why) = explain(&program, &error);
     say(&why);
     exit
+}
+
+/// The lock as the command and all its descendants keep it, unless they close it.
+fn bequeathed(lock: OwnedFd) -> OwnedFd {
+    let lock = fcntl_dupfd_cloexec(&lock, HIGH).unwrap_or(lock);
+    let _ = fcntl_setfd(&lock, FdFlags::empty());
+    lock
 }
 
 /// Lets through again what the guardian had blocked for itself, and only that.

@@ -16,6 +16,24 @@ use crate::span;
 const PATIENCE: Duration = Duration::from_millis(400);
 /// How often to look whether there is trouble to tell of.
 const LOOK: Duration = Duration::from_secs(1);
+/// How long each of opening the store, standing and leaving may take with
+/// `--no-wait`. `docs/cli.md` states the sum of the first two.
+const NO_WAIT: Duration = Duration::from_millis(1_500);
+
+/// Ends when one who does not want to wait has waited enough.
+pub(crate) async fn no_longer(no_wait: bool) {
+    if no_wait {
+        return tokio::time::sleep(NO_WAIT).await;
+    }
+    std::future::pending().await
+}
+
+/// The store does not answer one who does not want to wait.
+pub(crate) fn no_answer(what: &str) -> Failure {
+    let within = span::show(NO_WAIT);
+    let remedy = "look at what keeps it (`tenure doctor`), or let --wait say how long to try";
+    Failure::new(Exit::Store, format!("{what} within {within}; {remedy}"))
+}
 
 pub(crate) enum Stood {
     Elected(Leadership),
@@ -42,14 +60,23 @@ async fn elected(tenure: &Tenure, job: &Job<'_>, waited: Duration) -> Outcome<Le
         election = election.priority(priority);
     }
     if args.no_wait {
-        return match election.try_campaign().await? {
-            Some(leadership) => Ok(leadership),
-            None => Err(not_now(&election, &args.election).await),
+        let what = || format!("the store gave no answer about {}", args.election);
+        let answer = tokio::select! {
+            answer = election.try_campaign() => answer,
+            () = no_longer(true) => return Err(failing(tenure).unwrap_or_else(|| no_answer(&what()))),
+        };
+        return match answer {
+            Ok(Some(leadership)) => Ok(leadership),
+            Ok(None) => Err(not_now(&election, &args.election).await),
+            Err(error) => Err(failing(tenure).unwrap_or_else(|| error.into())),
         };
     }
     match args.wait {
         Some(limit) => match election.campaign_timeout(limit.saturating_sub(waited)).await {
             Err(tenure::Error::NotElected { because, .. }) => {
+                if let Some(failure) = failing(tenure) {
+                    return Err(failure);
+                }
                 let held = not_now(&election, &args.election).await;
                 let because = because.map(|b| format!(": {b}")).unwrap_or_default();
                 let limit = span::show(limit);
@@ -60,6 +87,13 @@ async fn elected(tenure: &Tenure, job: &Job<'_>, waited: Duration) -> Outcome<Le
         },
         None => Ok(election.campaign().await?),
     }
+}
+
+/// What the store fails with, if it does: then that is why nobody was elected here.
+fn failing(tenure: &Tenure) -> Option<Failure> {
+    let status = tenure.status();
+    let error = (status.failures > 0 && status.conflict.is_none()).then_some(status.last_error);
+    error.flatten().map(|error| Failure::new(Exit::Store, error))
 }
 
 /// Who holds it, or why else it cannot be had.
@@ -85,8 +119,13 @@ async fn notices(tenure: &Tenure, job: &Job<'_>) -> Outcome<Stood> {
     }
     tokio::time::sleep(PATIENCE).await;
     let mut told: Option<String> = None;
+    let mut life = tenure.status().member;
     loop {
         let status = tenure.status();
+        if let Some(ended) = life.filter(|life| status.member.as_ref() != Some(life)) {
+            say(&format!("the store has ended this member ({}); it joins anew", ended.id));
+        }
+        life = status.member;
         let failing = (status.failures > 0).then_some(status.last_error).flatten();
         let trouble = status.conflict.or(failing);
         let news = match trouble {

@@ -3,9 +3,11 @@
 //! Ctrl-Z suspends the whole job.
 
 use nix::sys::signal::{SigSet, Signal as NixSignal};
-use rustix::process::{Pid, Signal, getpgrp, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::stdio::stdin;
 use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
+
+use super::group;
 
 /// The terminal on stdin, if this process is in its foreground.
 #[derive(Debug)]
@@ -15,7 +17,7 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn in_foreground() -> Option<Self> {
-        let ours = getpgrp();
+        let ours = group::own_group()?;
         (isatty(stdin()) && tcgetpgrp(stdin()) == Ok(ours)).then_some(Self { ours })
     }
 

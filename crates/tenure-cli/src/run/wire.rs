@@ -2,7 +2,8 @@
 //! over a socket that keeps them apart, with file descriptors beside them.
 //!
 //! Descriptors travel by message rather than by inheritance, so that each
-//! process has exactly those that are meant for it and the command has none.
+//! process has exactly those that are meant for it. The command has its streams,
+//! and the lock of its work where the store has one.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -23,8 +24,9 @@ const LONGEST: usize = 512;
 /// From `tenure run` to the guardian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Start the command; the descriptors are its stdin and perhaps a lock.
-    Start { deadlines: Deadlines, grace_nanos: u64 },
+    /// Start the command; the descriptors are its stdin, perhaps a lock, and
+    /// perhaps the leash of a watchman.
+    Start { deadlines: Deadlines, grace_nanos: u64, has_lock: bool },
     /// The command may begin.
     Go,
     /// New deadlines.
@@ -44,6 +46,11 @@ pub(crate) enum Report {
     Started(i32),
     /// A deadline has come: the command is being stopped.
     Deadline,
+    /// The last deadline has passed before anybody could act: the command is
+    /// killed.
+    TooLate,
+    /// A process was killed and is still there.
+    Stuck(i32),
     /// The command was stopped by job control.
     Suspended(i32),
     /// The command has ended with this code, and nothing of it is left.
@@ -63,8 +70,9 @@ pub(crate) trait Wire: Sized {
 impl Wire for Order {
     fn write(&self) -> String {
         match self {
-            Order::Start { deadlines: d, grace_nanos } => {
-                format!("start {} {} {grace_nanos}", d.term_at.as_nanos(), d.kill_at.as_nanos())
+            Order::Start { deadlines: d, grace_nanos, has_lock } => {
+                let (term_at, kill_at) = (d.term_at.as_nanos(), d.kill_at.as_nanos());
+                format!("start {term_at} {kill_at} {grace_nanos} {}", u8::from(*has_lock))
             }
             Order::Go => "go".into(),
             Order::Renew(d) => format!("renew {} {}", d.term_at.as_nanos(), d.kill_at.as_nanos()),
@@ -82,7 +90,7 @@ impl Wire for Order {
             "start" => {
                 let (term_at, kill_at) = (Mono::from_nanos(number()?), Mono::from_nanos(number()?));
                 let deadlines = Deadlines { term_at, kill_at };
-                Order::Start { deadlines, grace_nanos: number()? }
+                Order::Start { deadlines, grace_nanos: number()?, has_lock: number()? == 1 }
             }
             "go" => Order::Go,
             "renew" => {
@@ -102,6 +110,8 @@ impl Wire for Report {
         match self {
             Report::Started(pid) => format!("started {pid}"),
             Report::Deadline => "deadline 0".into(),
+            Report::TooLate => "too-late 0".into(),
+            Report::Stuck(pid) => format!("stuck {pid}"),
             Report::Suspended(signal) => format!("suspended {signal}"),
             Report::Exited(code) => format!("exited {code}"),
             Report::Killed(signal) => format!("killed {signal}"),
@@ -115,6 +125,8 @@ impl Wire for Report {
         Some(match word {
             "started" => Report::Started(number),
             "deadline" => Report::Deadline,
+            "too-late" => Report::TooLate,
+            "stuck" => Report::Stuck(number),
             "suspended" => Report::Suspended(number),
             "exited" => Report::Exited(number),
             "killed" => Report::Killed(number),
@@ -137,7 +149,7 @@ pub(crate) fn send(
     fds: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
     let text = message.write();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(io::Error::other("too many file descriptors for one message"));
@@ -162,7 +174,7 @@ pub(crate) struct Received<T> {
 /// none and `wait` is not set.
 pub(crate) fn receive<T: Wire>(socket: impl AsFd, wait: bool) -> io::Result<Option<Received<T>>> {
     let mut bytes = [0; LONGEST];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
     let mut flags = RecvFlags::CMSG_CLOEXEC;
     if !wait {
@@ -201,7 +213,8 @@ mod tests {
         let (term_at, kill_at) = (Mono::from_nanos(7), Mono::from_nanos(u64::MAX));
         let deadlines = Deadlines { term_at, kill_at };
         let orders = [
-            Order::Start { deadlines, grace_nanos: 5 },
+            Order::Start { deadlines, grace_nanos: 5, has_lock: false },
+            Order::Start { deadlines, grace_nanos: 0, has_lock: true },
             Order::Go,
             Order::Renew(deadlines),
             Order::Signal(15),
@@ -215,6 +228,8 @@ mod tests {
         let reports = [
             Report::Started(12),
             Report::Deadline,
+            Report::TooLate,
+            Report::Stuck(7),
             Report::Suspended(20),
             Report::Exited(3),
             Report::Killed(9),

@@ -1,8 +1,9 @@
 //! The built program, driven as a user would.
 
 // Each test file uses its own part of this.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::print_stderr)]
 
+pub mod house;
 pub mod overlap;
 pub mod proxy;
 pub mod pty;
@@ -100,10 +101,15 @@ impl World {
     /// The program in the background, with what it prints and says in files: a
     /// pipe would outlive a test that fails.
     pub fn background(&self, name: &str, args: &[&str]) -> Running {
+        self.start(name, self.tenure(args))
+    }
+
+    /// Any command in the background, in the same way.
+    pub fn start(&self, name: &str, mut command: Command) -> Running {
         let log = self.path(&format!("{name}.err"));
         let file = File::options().create(true).append(true).open(&log).unwrap();
         let out = File::create(self.path(&format!("{name}.out"))).unwrap();
-        let child = self.tenure(args).stdin(Stdio::null()).stdout(out).stderr(file).spawn();
+        let child = command.stdin(Stdio::null()).stdout(out).stderr(file).spawn();
         Running { child: child.unwrap(), log, out: self.path(&format!("{name}.out")) }
     }
 

@@ -5,11 +5,11 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::proxy::Proxy;
-use super::{Running, World, wait_for};
+use super::{Running, World, parent, wait_for};
 
 pub const TTL: Duration = Duration::from_secs(1);
 const ELECTION: &str = "overlap";
@@ -74,6 +74,8 @@ pub enum Trouble {
     Kill,
     /// SIGSTOP of `tenure run` alone, past its ttl, then SIGCONT.
     Stop,
+    /// kill -9 of `tenure run` and its guardian.
+    KillBoth,
     /// Nobody can write to the store for longer than the ttl.
     Outage,
 }
@@ -133,6 +135,17 @@ impl Stage {
                 self.members[at].1 = self.start(&id);
                 next
             }
+            Trouble::KillBoth => {
+                let newest = lives(&self.world.path("stamps")).pop().unwrap();
+                let child = newest.name.split('-').nth(1).unwrap().parse().unwrap();
+                let guardian = parent(child).and_then(Pid::from_raw);
+                // It may be gone already, if its child ended meanwhile.
+                let _ = guardian.map(|guardian| kill_process(guardian, Signal::KILL));
+                self.members[at].1.signal(Signal::KILL);
+                let next = self.settled(term);
+                self.members[at].1 = self.start(&id);
+                next
+            }
             Trouble::Stop => {
                 self.members[at].1.signal(Signal::STOP);
                 let next = self.settled(term);
@@ -187,7 +200,8 @@ pub fn play(
     let mut stage = Stage::new(child, server);
     let mut leader = stage.settled(0);
     for round in 0..rounds {
-        let trouble = [Trouble::Kill, Trouble::Stop, Trouble::Outage][round % 3];
+        let all = [Trouble::Kill, Trouble::Stop, Trouble::Outage, Trouble::KillBoth];
+        let trouble = all[round % all.len()];
         leader = stage.round(trouble, leader);
         each(round + 1);
     }
