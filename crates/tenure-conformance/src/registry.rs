@@ -123,6 +123,7 @@ macro_rules! each_case {
                 looking_writes_nothing,
                 everything_is_read_at_once,
                 held_by_shows_exactly_what_one_life_holds,
+                a_look_tells_what_a_full_read_tells,
                 history_is_the_newest_entries_oldest_first,
                 a_snapshot_knows_its_place_in_the_journal,
             }

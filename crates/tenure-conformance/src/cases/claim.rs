@@ -191,7 +191,8 @@ pub(crate) async fn each_bid_is_answered_on_its_own_and_in_order(world: &World<'
 pub(crate) async fn a_win_counts_as_a_heartbeat(world: &World<'_>) -> Outcome {
     let (a, b) = (world.member("a").await?, world.member("b").await?);
     a.fade(world.unit()).await?;
-    let term = a.win("e").await?;
+    // Without a heartbeat after it.
+    let term = won(a.bid("e", How::default()).await?)?;
     world.lapse(&[&a, &b]).await?;
     same!(b.lose("e").await?.number, term.number, "the number of the term");
     a.alive().await?;

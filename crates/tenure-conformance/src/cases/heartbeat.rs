@@ -109,7 +109,7 @@ pub(crate) async fn heartbeats_are_not_journalled(world: &World<'_>) -> Outcome 
 pub(crate) async fn a_heartbeat_answers_as_the_store_claims(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let (one, _two) = (a.win("one").await?, a.win("two").await?);
-    let beat = a.beat().await?;
+    let beat = a.beat_naming(a.held()).await?;
     let Beat::Alive { holds, terms, .. } = &beat else {
         fail!("the member is alive: {beat:?}");
     };

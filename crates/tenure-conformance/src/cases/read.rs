@@ -2,8 +2,9 @@
 
 use tenure_core::{ElectionView, Happening, Query, Seq, Which};
 
+use super::amend::step_down;
 use crate::Outcome;
-use crate::actor::How;
+use crate::actor::{Actor, How};
 use crate::case::{ensure, same};
 use crate::world::{World, election};
 
@@ -82,6 +83,48 @@ pub(crate) async fn held_by_shows_exactly_what_one_life_holds(world: &World<'_>)
     same!(first.holding().await?, ["two"], "what the member holds after a release");
     let stranger = world.life("a").await?;
     same!(stranger.holding().await?, [""; 0], "what a namesake holds");
+    Ok(())
+}
+
+/// P15: a candidate looks at one election and asks for nothing besides, for which a
+/// store may have a shorter way. It is told what a full read tells, whatever happened.
+pub(crate) async fn a_look_tells_what_a_full_read_tells(world: &World<'_>) -> Outcome {
+    let (a, b) = (world.member("a").await?, world.taker("b").await?);
+    let all = [&a, &b];
+    alike(&all, "nobody stood").await?;
+    let term = a.win("e").await?;
+    alike(&all, "one leads").await?;
+    b.lose("e").await?;
+    alike(&all, "another waits").await?;
+    world.pause("e").await?;
+    alike(&all, "it is paused").await?;
+    world.resume("e").await?;
+    world.amend(step_down("e", Some(term.number), Some("b"))?).await?;
+    alike(&all, "a step-down is asked").await?;
+    a.hand_over(&term, world.long()).await?;
+    alike(&all, "it is handed over, or kept").await?;
+    let next = b.win("e").await?;
+    alike(&all, "the heir leads").await?;
+    let namesake = world.life("b").await?;
+    alike(&[&a, &b, &namesake], "another life asks under the holder's id").await?;
+    b.fade(world.unit()).await?;
+    world.lapse(&all).await?;
+    alike(&all, "the holder has expired").await?;
+    same!(a.look("e").await?.number, next.number, "the number that was");
+    Ok(())
+}
+
+/// Whether each of them is told the same by a look as by a full read.
+async fn alike(all: &[&Actor], when: &str) -> Outcome {
+    let told = |view: ElectionView| {
+        let holder = view.holder.map(|h| (h.member, h.unconfirmed, h.ttl, h.elected_at));
+        let reserved = view.reserved.map(|r| r.member);
+        (view.number, holder, view.paused, view.step_down, reserved, view.ahead)
+    };
+    for asker in all {
+        let (look, full) = (asker.look("e").await?, asker.view("e").await?);
+        same!(told(look), told(full), format!("{when}: what {} is told", asker.me));
+    }
     Ok(())
 }
 
