@@ -10,6 +10,7 @@ mod fix;
 mod fuzz;
 mod metadata;
 mod model;
+mod mutants;
 mod servers;
 mod sim;
 mod spec;
@@ -34,6 +35,7 @@ cargo xtask <verb>
   model [world]   search small worlds of the machine to their end; --short: few
   spec            check the TLA+ specification with TLC, and that it can fail
   fuzz [target]   look for inputs that break a parser; --seconds N, --keep
+  mutants [--sql] break conditions and locks one by one, and see a test notice; hours
   chaos [options] hurt real processes and their store; --help lists the options
   serve [name]    start the servers that tests use, print how to reach them, and
                   stop them at Ctrl-C
@@ -66,6 +68,7 @@ fn dispatch(args: &[String]) -> Outcome {
         "fuzz" => fuzz::run(rest),
         "chaos" => chaos::run(rest),
         "model" => model::run(rest),
+        "mutants" => mutants::run(rest),
         "spec" => spec::run(rest),
         // How this program starts the process that keeps a server; not for people.
         servers::GUARD => servers::guard(rest),
