@@ -311,6 +311,12 @@ impl Settings {
     pub fn look_gap(&self) -> Duration {
         (self.ttl / 200).clamp(Duration::from_millis(2), Duration::from_millis(50))
     }
+
+    /// How far apart looks are once several went out in a row: what a flood of
+    /// hints costs the store.
+    pub fn look_pace(&self) -> Duration {
+        (self.ttl / 32).max(self.look_gap())
+    }
 }
 
 /// `span` lengthened by `ppm` millionths: see [`Settings::widened`].

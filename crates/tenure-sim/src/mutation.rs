@@ -66,6 +66,7 @@ impl Mutation {
         Mutation::Machine(Machine::TakeOverForTtl),
         Mutation::Machine(Machine::TakenForGranted),
         Mutation::Machine(Machine::AnyBeatTakesOn),
+        Mutation::Machine(Machine::HintsNotPaced),
         Mutation::SuspendNotCounted,
         Mutation::Store(StoreRule::HeartbeatRevives),
         Mutation::Store(StoreRule::TakenNotEnded),

@@ -90,7 +90,7 @@ impl Machine {
             bids.push(Bid { election, priority, nonce });
         }
         self.activity += 1;
-        self.looked_by_bids(&sent);
+        self.looked_by_bids(now, &sent);
         let heir_grace = self.heir_grace();
         let claim = Claim { member, ttl: self.settings.ttl(), bids, heir_grace };
         let flight = self.send(now, Request::Claim(claim), sent);

@@ -1,5 +1,7 @@
 //! Looking: what hints, heartbeats and doubts lead to. Every hint only causes a
-//! look (N1), looks are coalesced, and none delays a heartbeat.
+//! look (N1), looks are coalesced and paced, and none delays a heartbeat. A few in a
+//! row go out as soon as they are wanted; after that one goes out in each
+//! [`look_pace`](crate::Settings::look_pace), whatever a flood of hints asks for (P12).
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -34,7 +36,36 @@ pub(super) struct Looks {
     early_bid: Mono,
     /// When a hint last caused a look at once.
     early: Mono,
+    /// Whether the next look may go out whatever the pace.
+    urgent: bool,
+    /// Whether a hint has moved a bid forward.
+    hinted_bid: bool,
+    /// What looks have cost so far, and what was done at once because a hint named this
+    /// member: apart, so that a flood of the one does not delay the other.
+    pace: Pace,
+    heir_pace: Pace,
     pub(super) slot: Slot<Look>,
+}
+
+/// How many may follow each other at the shortest distance before they are paced.
+const BURST: u32 = 8;
+
+/// Few at once, and then one in each interval: what a flood of hints may cost (P12).
+#[derive(Clone, Copy, Debug, Default, Hash)]
+struct Pace {
+    /// When all that was spent is made good.
+    until: Mono,
+}
+
+impl Pace {
+    /// From when on there may be one more.
+    fn next(self, every: Duration) -> Mono {
+        self.until - every * (BURST - 1)
+    }
+
+    fn spend(&mut self, now: Mono, every: Duration) {
+        self.until = self.until.max(now) + every;
+    }
 }
 
 /// A look in flight.
@@ -56,8 +87,9 @@ impl Looks {
         self.waiting = true;
     }
 
+    /// All of it, but not what it cost: a new life is paced like the one before.
     pub(super) fn forget(&mut self) {
-        *self = Self::default();
+        *self = Self { pace: self.pace, heir_pace: self.heir_pace, ..Self::default() };
     }
 }
 
@@ -80,9 +112,12 @@ impl Machine {
     /// soon as it has seen it.
     fn on_handed(&mut self, now: Mono, election: ElectionName, to: &crate::MemberId) {
         if *to == self.id {
-            // A storm of such hints makes one early look (C24).
-            if now >= self.looks.early + self.settings.look_gap() {
+            // A storm of such hints makes one early look (C24), and few in a row.
+            let due = self.looks.early + self.settings.look_gap();
+            if now >= due.max(self.heir_due()) {
                 self.looks.early = now;
+                self.looks.heir_pace.spend(now, self.settings.look_pace());
+                self.looks.urgent = true;
                 self.looks.slot.hurry();
             }
             if self.standings.get(&election).is_none() {
@@ -129,12 +164,31 @@ impl Machine {
             Some(_) => self.settings.heir_grace() + rank,
             None => rank,
         };
-        // A storm of such hints makes one early bid, not a storm of bids (C24).
-        let at = (now + wait).max(self.looks.early_bid + self.settings.look_gap());
+        // A storm of such hints makes one early bid, not a storm of bids (C24), and few
+        // in a row.
+        let due = (self.looks.early_bid + self.settings.look_gap()).max(self.heir_due());
+        let at = (now + wait).max(due);
         if at == now {
             self.looks.early_bid = now;
         }
+        self.looks.hinted_bid = true;
         self.hasten(now, &election, at);
+    }
+
+    /// From when on a look may go out.
+    fn look_due(&self) -> Mono {
+        match self.looks.urgent || self.mutated(Rule::HintsNotPaced) {
+            true => Mono::ZERO,
+            false => self.looks.pace.next(self.settings.look_pace()),
+        }
+    }
+
+    /// From when on a hint that names this member may cause something at once.
+    fn heir_due(&self) -> Mono {
+        match self.mutated(Rule::HintsNotPaced) {
+            true => Mono::ZERO,
+            false => self.looks.heir_pace.next(self.settings.look_pace()),
+        }
     }
 
     fn is_bidding(&self, election: &ElectionName) -> bool {
@@ -154,11 +208,12 @@ impl Machine {
     pub(super) fn looks_wake(&self) -> Option<Mono> {
         let may_look = self.shutdown.is_none() && self.wants_to_look();
         let wanted = self.membership.life().filter(|_| may_look);
-        self.looks.slot.wake(wanted.map(|_| Mono::ZERO))
+        self.looks.slot.wake(wanted.map(|_| self.look_due()))
     }
 
     pub(super) fn step_looks(&mut self, now: Mono) {
-        let may_look = self.shutdown.is_none() && self.looks.slot.is_free(now);
+        let due = now >= self.look_due() && self.looks.slot.is_free(now);
+        let may_look = self.shutdown.is_none() && due;
         let Some(me) = self.membership.me().filter(|_| may_look) else { return };
         if !self.wants_to_look() {
             return;
@@ -179,13 +234,19 @@ impl Machine {
         };
         let query = Query { which, asker: Some(me), ..Query::nothing() };
         let look = Look { own_terms, names, activity: self.activity };
+        if !core::mem::take(&mut self.looks.urgent) {
+            self.looks.pace.spend(now, self.settings.look_pace());
+        }
         let flight = self.send(now, Request::Read(query), look);
         self.looks.slot.begin(flight);
     }
 
     /// These bids are about to be sent. Their answers are looks, later than any
     /// hint so far: what was wanted of them is as good as done.
-    pub(super) fn looked_by_bids(&mut self, bids: &[(ElectionName, Nonce)]) {
+    pub(super) fn looked_by_bids(&mut self, now: Mono, bids: &[(ElectionName, Nonce)]) {
+        if core::mem::take(&mut self.looks.hinted_bid) {
+            self.looks.heir_pace.spend(now, self.settings.look_pace());
+        }
         self.gather_waiting();
         for (election, _) in bids {
             self.looks.wanted.remove(election);
@@ -224,8 +285,11 @@ impl Machine {
             let waits = c.holder.is_some_and(|holder| gone.contains(&holder));
             waits.then(|| (election.clone(), c.ahead))
         };
-        let waiting: Vec<_> = self.standings.iter().filter_map(waits).collect();
-        for (election, ahead) in waiting {
+        let waited_for: Vec<_> = self.standings.iter().filter_map(waits).collect();
+        if !waited_for.is_empty() {
+            self.looks.pace.spend(now, self.settings.look_pace());
+        }
+        for (election, ahead) in waited_for {
             let at = now + self.stagger(ahead);
             self.hasten(now, &election, at);
         }

@@ -46,6 +46,8 @@ pub enum Mutation {
     TakenForGranted,
     /// A heartbeat that did not name the term stretches the trust in it.
     AnyBeatTakesOn,
+    /// N1: a flood of hints causes as many looks and bids as there is time for.
+    HintsNotPaced,
 }
 
 impl Machine {

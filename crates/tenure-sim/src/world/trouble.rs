@@ -213,11 +213,16 @@ impl World {
         }
     }
 
-    /// Hints that nobody sent: all kinds, about anything, many at once.
+    /// Hints that nobody sent: all kinds, about anything, many at once; or, now and then, a
+    /// flood of them for two ttls.
     fn storm(&mut self, index: usize) {
         let process = &self.processes[index];
         let (who, id) = (process.who, process.id.clone());
-        for _ in 0..self.troubles.between(1, 40) {
+        let (count, span) = match self.troubles.chance(100) {
+            true => (600, nanos(self.config.ttl) * 2),
+            false => (self.troubles.between(1, 40), SECOND / 20),
+        };
+        for _ in 0..count {
             let election = self.any_election();
             let hint = match self.troubles.below(6) {
                 0 => Hint::Anything,
@@ -227,7 +232,7 @@ impl World {
                 4 => Hint::Handed { election, to: id.clone() },
                 _ => Hint::Gone(self.any_life()),
             };
-            let at = self.now + self.troubles.below(SECOND / 20);
+            let at = self.now + self.troubles.below(span);
             self.queue.push(at, Happens::Hint { who, hint });
         }
     }

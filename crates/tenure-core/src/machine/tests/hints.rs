@@ -38,7 +38,7 @@ fn steady(me: MemberRef) -> impl FnMut(&Request) -> Reply {
     }
 }
 
-/// N1, H12: under ten thousand hints a second, of every kind and forged to the
+/// N1, H12, P12: under ten thousand hints a second, of every kind and forged to the
 /// worst effect, heartbeats go out on time to the millisecond, the number of
 /// looks and bids is bounded, and nothing changes.
 #[test]
@@ -54,6 +54,8 @@ fn a_storm_of_hints_changes_nothing_and_delays_no_heartbeat() {
         elect("weekly", Some("me")),
         elect("weekly", None),
         elect("unknown", Some("me")),
+        Hint::Handed { election: name("weekly"), to: MemberId::new("me").unwrap() },
+        Hint::Handed { election: name("unknown"), to: MemberId::new("me").unwrap() },
         Hint::Gone(Incarnation::from_u128(7)),
         Hint::Gone(Incarnation::from_u128(8)),
     ];
@@ -68,8 +70,10 @@ fn a_storm_of_hints_changes_nothing_and_delays_no_heartbeat() {
                 Request::Claim(_) => claims += 1,
                 _ => looks += 1,
             }
-            assert!(looks <= seconds * 21, "{looks} looks in {seconds} s");
-            assert!(claims <= seconds * 42, "{claims} claims in {seconds} s");
+            // A ttl has 32 intervals, and a few go out in a row at first; once over for
+            // hints in general, and once for those that name this member.
+            assert!(looks <= 2 * 41, "{looks} looks in {seconds} s");
+            assert!(claims <= 2 * 41, "{claims} claims in {seconds} s");
             Some(Ok(store(request)))
         });
     }
@@ -77,6 +81,39 @@ fn a_storm_of_hints_changes_nothing_and_delays_no_heartbeat() {
     assert_eq!(script.lost(), []);
     let quiet = |e: &Event| matches!(e, Event::Standby { .. } | Event::Trusted { .. });
     assert!(script.events.iter().all(quiet));
+}
+
+/// P12: in a flood of forged hints about everything, and of vacancies that are none, a
+/// term that was really handed over is looked at as fast as ever.
+#[test]
+fn a_flood_does_not_delay_what_is_handed_over() {
+    let mut script = leading_and_waiting();
+    let mut store = steady(script.me());
+    for hint in 0..50_000u64 {
+        let hints = [Hint::Anything, Hint::Election(name("weekly"))];
+        script.feed(Input::Hint(hints[usize::try_from(hint % 2).unwrap()].clone()));
+        script.play(1_000 + hint / 10, |_, request| Some(Ok(store(request))));
+    }
+    script.feed(Input::Hint(Hint::Anything));
+    assert!(!script.has_asked(is_read), "hints are paced by now");
+    let to = MemberId::new("me").unwrap();
+    script.feed(Input::Hint(Hint::Handed { election: name("weekly"), to }));
+    assert!(script.has_asked(is_read), "at once");
+}
+
+/// P12: a candidate that hears of few things looks and bids at once, each time.
+#[test]
+fn hints_that_come_now_and_then_are_not_paced() {
+    let mut script = leading_and_waiting();
+    for round in 1..=30 {
+        script.run_to(1_000 + round * 320);
+        let mut store = steady(script.me());
+        let now = script.now.as_nanos() / 1_000_000;
+        script.play(now, |_, request| Some(Ok(store(request))));
+        script.feed(Input::Hint(Hint::Election(name("weekly"))));
+        assert!(script.has_asked(is_read), "round {round}");
+        script.play(now, |_, request| Some(Ok(store(request))));
+    }
 }
 
 /// H12: a look that is never answered does not hold the heartbeat up.
@@ -236,7 +273,7 @@ fn a_storm_does_not_starve_the_looks_of_those_who_wait() {
             Some(Ok(store(request)))
         });
     }
-    assert_eq!((own, named), (10, 10));
+    assert_eq!((own, named), (6, 5));
 }
 
 /// H13: what was missed is noticed without any hint, by the journal position in
