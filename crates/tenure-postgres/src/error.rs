@@ -26,14 +26,27 @@ pub(crate) fn of_request(
         return (maybe(said, effect), Fate::Broken);
     };
     let (kind, remedy) = judge(db);
-    let said = Error::new(kind, format!("PostgreSQL refused {doing}"))
-        .caused_by(Plain(format!("{} ({})", db.message(), db.code().code())))
-        .remedy(remedy);
+    let text = format!("{} ({})", db.message(), db.code().code());
+    let said = Error::new(kind, format!("PostgreSQL refused {doing}")).remedy(remedy);
+    let said = match is_full(db) {
+        true => said.caused_by(QueueFull(text)),
+        false => said.caused_by(Plain(text)),
+    };
     // A statement that failed was rolled back. One whose session was ended may
     // have been committed before the word of it got through.
     let ended = is_fatal(db);
     let said = if ended { maybe(said, effect) } else { said };
     (said, if ended || leave(db) { Fate::Broken } else { Fate::Usable })
+}
+
+/// Whether the commit failed for want of room to notify in, so that nothing was applied. The
+/// same request does without when it is repeated, since it looks first (P3).
+pub(crate) fn is_queue_full(error: &Error) -> bool {
+    std::error::Error::source(error).is_some_and(|cause| cause.is::<NoRoom>())
+}
+
+fn is_full(db: &DbError) -> bool {
+    *db.code() == SqlState::PROGRAM_LIMIT_EXCEEDED && db.message().contains("NOTIFY")
 }
 
 /// An error of making a connection: nothing can have been applied.
@@ -161,6 +174,11 @@ fn judge(db: &DbError) -> (ErrorKind, &'static str) {
         "22003" | "22008" | "22023" | "22001" | "22021" | "22P05" | "23502" | "23514" => {
             (ErrorKind::Invalid, "correct the request")
         }
+        "54000" if is_full(db) => (
+            ErrorKind::Busy,
+            "the server's queue of notifications is full, and nothing was applied: look in \
+             pg_stat_activity for a session that listens and is idle in transaction",
+        ),
         text if text.starts_with("08") => (ErrorKind::Unreachable, "it is tried again"),
         text if text.starts_with("53") => (ErrorKind::Busy, "the server is short of resources"),
         _ => (ErrorKind::Internal, "the server's log says more"),
@@ -180,6 +198,35 @@ fn describe(error: &tokio_postgres::Error) -> String {
     }
     text
 }
+
+/// What the server says of a commit that could not notify.
+#[derive(Debug)]
+struct QueueFull(String);
+
+impl std::fmt::Display for QueueFull {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for QueueFull {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&NoRoom)
+    }
+}
+
+/// By which such an error is known again: the text of a cause is part of the error's own,
+/// and what is behind it is all that is kept.
+#[derive(Debug)]
+struct NoRoom;
+
+impl std::fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("no room for notifications")
+    }
+}
+
+impl std::error::Error for NoRoom {}
 
 #[derive(Debug)]
 struct Plain(String);

@@ -34,12 +34,16 @@ impl Follower {
     pub(crate) async fn new(inner: Arc<Inner>, ns: &Namespace, from: From) -> Result<Self> {
         // Listening begins before looking, so that no change falls between.
         let (events, interest) = (inner.hub.subscribe(), inner.hub.follow(ns));
+        // Where it stands, and whether anybody would be notified.
+        let places = inner.positions(&[ns.to_string()]).await?;
+        let here = places.first().map_or(0, |place| place.seq);
+        inner.hub.begun_at(ns, here);
+        if places.iter().any(|place| place.quiet) {
+            inner.hub.hushed();
+        }
         let (position, hints) = match from {
             From::After(position) => (position, None),
-            From::Hints => {
-                let here = inner.place(ns).await?;
-                (here, Some(VecDeque::from([Hint::Anything])))
-            }
+            From::Hints => (Seq::new(here), Some(VecDeque::from([Hint::Anything]))),
         };
         let pending = hints.is_none();
         let (ns, begun) = (ns.clone(), position);

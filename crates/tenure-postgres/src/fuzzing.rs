@@ -113,7 +113,7 @@ fn written(entry: &Entry) -> Value {
 pub fn hints(data: &[u8]) {
     let payload = String::from_utf8_lossy(data);
     let named = payload.split('\n').next().is_some_and(|line| !line.is_empty());
-    let Some(event) = understand(&payload) else {
+    let Some((event, quiet)) = understand(&payload) else {
         assert!(!named, "whatever names a namespace is a reason to look");
         return;
     };
@@ -124,8 +124,11 @@ pub fn hints(data: &[u8]) {
         again.push('\n');
         again.push_str(&line(hint));
     }
+    if quiet {
+        again.push_str("\nq");
+    }
     let back = understand(&again);
-    assert_eq!(format!("{back:?}"), format!("{:?}", Some(event)), "{again:?}");
+    assert_eq!(format!("{back:?}"), format!("{:?}", Some((event, quiet))), "{again:?}");
 }
 
 fn line(hint: &Hint) -> String {

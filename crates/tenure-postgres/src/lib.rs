@@ -10,6 +10,7 @@ mod follow;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod keeper;
 mod link;
 mod options;
 mod owners;

@@ -113,11 +113,16 @@ impl Link {
             self.own(&session).await?;
         }
         if self.purpose == Purpose::Requests && self.options.listen {
-            let listen = format!("LISTEN {}", quoted(&self.options.schema));
-            let listening = session.client.batch_execute(&listen).await;
-            listening.map_err(|e| error::of_request("listening", Effect::None, e).0)?;
+            self.listen(&session).await?;
         }
         Ok(session)
+    }
+
+    /// Has the server send notifications to this session; a second time is no harm.
+    pub(crate) async fn listen(&self, session: &Session) -> Result<()> {
+        let listen = format!("LISTEN {}", quoted(&self.options.schema));
+        let listening = session.client.batch_execute(&listen).await;
+        listening.map_err(|e| error::of_request("listening", Effect::None, e).0)
     }
 
     /// Sets up a session that is ours alone.
@@ -137,7 +142,8 @@ impl Link {
         }
     }
 
-    /// One request, one round trip.
+    /// One request, one round trip. A commit that found the queue of notifications full is
+    /// repeated once: it was not applied, and it looks whether to notify before it does.
     pub(crate) async fn ask(
         &self,
         doing: &str,
@@ -147,7 +153,14 @@ impl Link {
     ) -> Result<Vec<Row>> {
         let session = self.session().await?;
         let asked = pin!(session.client.query_typed(sql, params));
-        self.within(doing, effect, &session, asked).await
+        let answer = self.within(doing, effect, &session, asked).await;
+        match answer {
+            Err(error) if error::is_queue_full(&error) => {
+                let asked = pin!(session.client.query_typed(sql, params));
+                self.within(doing, effect, &session, asked).await
+            }
+            answer => answer,
+        }
     }
 
     /// One request of a kind that is sent again and again.
@@ -163,7 +176,12 @@ impl Link {
         }
         let session = self.session().await?;
         let mut asked = Box::pin(session.ask_often(sql.on(&session), params));
-        self.within(doing, effect, &session, asked.as_mut()).await
+        match self.within(doing, effect, &session, asked.as_mut()).await {
+            Err(error) if error::is_queue_full(&error) => {
+                Box::pin(self.ask(doing, effect, &sql.call, params)).await
+            }
+            answer => answer,
+        }
     }
 
     /// Waits for an answer for as long as a request may take. A session that

@@ -16,13 +16,14 @@ use tokio_postgres::types::Type;
 use crate::beat::Known;
 use crate::error::Effect;
 use crate::follow::Follower;
+use crate::keeper;
 use crate::link::{Link, Purpose};
 use crate::options::PostgresOptions;
 use crate::rows::Page;
 use crate::schema;
 use crate::texts::Texts;
-use crate::verbs::{Bids, Way};
-use crate::watch::{self, Hub};
+use crate::verbs::{Bids, Place, Way};
+use crate::watch::Hub;
 
 /// The most bids or releases in one request.
 const BATCH: usize = 1_000;
@@ -81,10 +82,10 @@ impl PostgresStore {
         let session = inner.requests.session().await?;
         schema::ensure(&session.client, &inner.options).await?;
         inner.beats.session().await?;
-        watch::probe(&inner).await;
+        keeper::probe(&inner).await;
         inner.own_sessions().await;
         let (weak, hub) = (Arc::downgrade(&inner), Arc::clone(&inner.hub));
-        tokio::spawn(watch::keep(weak, hub));
+        tokio::spawn(keeper::keep(weak, hub));
         Ok(Self { inner })
     }
 
@@ -116,17 +117,17 @@ impl Inner {
         Way { link, texts: &self.texts, lock_wait: self.options.lock_wait() }
     }
 
-    /// Where a namespace's journal stands.
-    pub(crate) async fn place(&self, ns: &Namespace) -> Result<Seq> {
-        Ok(self.way(&self.requests).journal(ns, Seq::new(i64::MAX as u64), 0).await?.seq)
-    }
-
     pub(crate) async fn journal(&self, ns: &Namespace, after: Seq, limit: i64) -> Result<Page> {
         self.way(&self.requests).journal(ns, after, limit).await
     }
 
-    pub(crate) async fn positions(&self, names: &[String]) -> Result<Vec<(String, u64)>> {
+    pub(crate) async fn positions(&self, names: &[String]) -> Result<Vec<Place>> {
         self.way(&self.requests).positions(names).await
+    }
+
+    /// How full the server's queue of notifications is.
+    pub(crate) async fn queue_usage(&self) -> Result<f64> {
+        self.way(&self.requests).queue_usage().await
     }
 
     /// Sends a notification from the session that does not listen.
@@ -134,6 +135,12 @@ impl Inner {
         let params = [(&payload as _, Type::TEXT)];
         let asked = self.beats.ask("notifying", Effect::None, &self.texts.notify, &params);
         asked.await.map(drop)
+    }
+
+    /// Listens on the session that stands, which may have been told not to.
+    pub(crate) async fn listen(&self) -> Result<()> {
+        let session = self.requests.session().await?;
+        self.requests.listen(&session).await
     }
 
     /// Takes back a LISTEN that is of no use. Behind a pooler it sits on a session
@@ -230,7 +237,8 @@ impl Store for PostgresStore {
 
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = Capabilities::judging("postgres");
-        if !self.inner.hub.is_native() {
+        capabilities.polled_because = self.inner.hub.hearing().why();
+        if capabilities.polled_because.is_some() {
             capabilities.watch = Watch::Polled(self.inner.options.poll);
         }
         capabilities.transactional_fence = true;

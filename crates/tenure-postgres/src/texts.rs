@@ -23,6 +23,7 @@ pub(crate) struct Texts {
     pub(crate) journal: Often,
     pub(crate) positions: String,
     pub(crate) notify: String,
+    pub(crate) queue_usage: String,
 }
 
 const AMENDED: &str = "SELECT outcome, number, member, life::text, left_us FROM";
@@ -57,7 +58,8 @@ impl Texts {
             read: often("SELECT {schema}.read($1, $2, $3, $4, $5, $6, $7, $8, $9)::text"),
             look: or_as_owner("SELECT * FROM {schema}.look($1, $2, $3, $4)", "{look}"),
             journal: often("SELECT {schema}.journal($1, $2, $3)::text"),
-            positions: put("SELECT ns, seq FROM {schema}.positions($1)"),
+            positions: put("SELECT ns, seq, quiet FROM {schema}.positions($1)"),
+            queue_usage: put("SELECT {schema}.queue_usage()"),
             notify: put("SELECT pg_notify({channel}, $1)"),
         }
     }

@@ -38,6 +38,14 @@ fn get<'a, T: tokio_postgres::types::FromSql<'a>>(row: &'a Row, column: &str) ->
     row.try_get(column).map_err(|error| damaged(format_args!("an unexpected column: {error}")))
 }
 
+/// Where the journal of a namespace stands.
+pub(crate) struct Place {
+    pub(crate) ns: String,
+    pub(crate) seq: u64,
+    /// Whether nobody is notified of what is written to it.
+    pub(crate) quiet: bool,
+}
+
 /// A claim's answer, with what could not be won because it is fenced.
 pub(crate) struct Bids {
     pub(crate) claims: Claims,
@@ -376,10 +384,19 @@ impl Way<'_> {
         parse::<PageRow>(get(&row, "journal")?)?.page()
     }
 
-    pub(crate) async fn positions(&self, names: &[String]) -> Result<Vec<(String, u64)>> {
+    pub(crate) async fn queue_usage(&self) -> Result<f64> {
+        let asked = "asking for the queue of notifications";
+        let rows = self.link.ask(asked, Effect::None, &self.texts.queue_usage, &[]).await?;
+        get(&one(rows)?, "queue_usage")
+    }
+
+    pub(crate) async fn positions(&self, names: &[String]) -> Result<Vec<Place>> {
         let params = [(&names as _, Type::TEXT_ARRAY)];
         let rows = self.link.ask("looking for news", Effect::None, &self.texts.positions, &params);
-        let place = |row: &Row| Ok((get(row, "ns")?, unsigned(get(row, "seq")?)));
+        let place = |row: &Row| {
+            let (ns, seq) = (get(row, "ns")?, unsigned(get(row, "seq")?));
+            Ok(Place { ns, seq, quiet: get(row, "quiet")? })
+        };
         rows.await?.iter().map(place).collect()
     }
 }

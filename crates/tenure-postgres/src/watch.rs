@@ -1,20 +1,49 @@
 //! Hearing of changes: notifications where they arrive, looks where they do not.
+//! [`keeper`](crate::keeper) finds out which it is.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure_core::{ElectionName, Hint, MemberId, Namespace};
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{Notify, broadcast, watch};
 use tokio_postgres::Notification;
-
-use crate::store::Inner;
 
 /// How many events a slow follower may be behind before it just looks.
 const EVENTS: usize = 1_024;
-/// How long a notification of our own may take.
-const PROBE: Duration = Duration::from_secs(1);
+/// The most hints that a payload of ours has. One with more was forged.
+const LINES: usize = 17;
+
+/// How changes are heard of at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hearing {
+    /// Notifications arrive.
+    Native,
+    /// They are not wanted.
+    Off,
+    /// They were sent and did not arrive.
+    Unheard,
+    /// The server's queue of them is filling, so none are sent.
+    Filling,
+}
+
+impl Hearing {
+    /// Why the store is looked at, and what to do about it.
+    pub(crate) fn why(self) -> Option<&'static str> {
+        match self {
+            Self::Native => None,
+            Self::Off => Some("notifications are turned off (listen=0)"),
+            Self::Unheard => Some(
+                "notifications do not arrive: a pooler in transaction mode, or a slow connection; \
+                 connect directly. They are tried again by themselves",
+            ),
+            Self::Filling => Some(
+                "the server's queue of notifications is half full, so none are sent: look in \
+                 pg_stat_activity for a session that listens and is idle in transaction. They \
+                 come back by themselves",
+            ),
+        }
+    }
+}
 
 /// Something that those who follow should know.
 #[derive(Clone, Debug)]
@@ -38,7 +67,7 @@ type Followers = (usize, Option<u64>);
 pub(crate) struct Hub {
     channel: String,
     events: broadcast::Sender<Event>,
-    native: AtomicBool,
+    hearing: watch::Sender<Hearing>,
     /// Rung when a connection ends or begins, for the keeper.
     stirred: Notify,
     /// The payload of our own that we wait for.
@@ -53,7 +82,7 @@ impl Hub {
         Self {
             channel: channel.to_owned(),
             events: broadcast::Sender::new(EVENTS),
-            native: AtomicBool::new(false),
+            hearing: watch::Sender::new(Hearing::Unheard),
             stirred: Notify::new(),
             probe: Mutex::new(None),
             probed: Notify::new(),
@@ -63,7 +92,38 @@ impl Hub {
 
     /// Whether notifications arrive.
     pub(crate) fn is_native(&self) -> bool {
-        self.native.load(Ordering::Acquire)
+        self.hearing() == Hearing::Native
+    }
+
+    pub(crate) fn hearing(&self) -> Hearing {
+        *self.hearing.borrow()
+    }
+
+    /// It is so from now on; says how it was.
+    pub(crate) fn set_hearing(&self, hearing: Hearing) -> Hearing {
+        self.hearing.send_replace(hearing)
+    }
+
+    /// Somebody said that nobody is notified any more. The keeper finds out.
+    pub(crate) fn hushed(&self) {
+        if self.is_native() {
+            self.stirred.notify_one();
+        }
+    }
+
+    /// Waits until a connection ends or begins, or something else is to be looked into.
+    pub(crate) async fn stirred(&self) {
+        self.stirred.notified().await;
+    }
+
+    /// What the next notification of our own says; `None` if none is waited for.
+    pub(crate) fn expect(&self, payload: Option<String>) {
+        *self.probe.lock().unwrap_or_else(PoisonError::into_inner) = payload;
+    }
+
+    /// Waits for that notification.
+    pub(crate) async fn probed(&self) {
+        self.probed.notified().await;
     }
 
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<Event> {
@@ -99,8 +159,40 @@ impl Hub {
             return;
         }
         drop(probe);
-        if let Some(event) = understand(note.payload()) {
+        // Nobody follows it: not worth a copy of what a stranger may have sent (P12).
+        let ns = note.payload().split('\n').next().unwrap_or_default();
+        if !self.is_followed(ns) {
+            return;
+        }
+        if let Some((event, quiet)) = understand(note.payload()) {
+            if let Event::News { ns, seq, .. } = &event {
+                self.heard_of(ns, *seq);
+            }
             self.tell(event);
+            if quiet {
+                self.hushed();
+            }
+        }
+    }
+
+    fn is_followed(&self, ns: &str) -> bool {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner).contains_key(ns)
+    }
+
+    /// A notification says that the journal is here. It may be forged: then a look finds
+    /// another place, and that is news.
+    fn heard_of(&self, ns: &str, seq: u64) {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, place)) = followed.get_mut(ns) {
+            *place = Some(seq);
+        }
+    }
+
+    /// One who begins to follow found the journal here.
+    pub(crate) fn begun_at(&self, ns: &Namespace, seq: u64) {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, place)) = followed.get_mut(ns.as_str()) {
+            place.get_or_insert(seq);
         }
     }
 
@@ -113,13 +205,13 @@ impl Hub {
         Interest { hub: Arc::clone(self), name }
     }
 
-    fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         followed.keys().map(|name| name.to_string()).collect()
     }
 
     /// A look found the journal here; says so if it moved.
-    fn seen(&self, name: &str, seq: u64) {
+    pub(crate) fn seen(&self, name: &str, seq: u64) {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((name, (_, place))) = followed.get_key_value(name).map(|(k, v)| (k.clone(), *v))
         else {
@@ -160,17 +252,22 @@ impl Drop for Interest {
     }
 }
 
-/// A payload: the namespace, the journal's place, and a hint on each line.
-pub(crate) fn understand(payload: &str) -> Option<Event> {
+/// A payload: the namespace, the journal's place, and a hint on each line; and whether
+/// it is the last one for now.
+pub(crate) fn understand(payload: &str) -> Option<(Event, bool)> {
     let mut lines = payload.split('\n');
     let ns = lines.next().filter(|ns| !ns.is_empty())?;
     let seq = lines.next().and_then(|seq| seq.parse().ok());
+    let lines: Vec<_> = lines.take(LINES + 1).collect();
     // A forged or newer payload is a reason to look like any other.
-    let Some(seq) = seq else {
-        return Some(Event::News { ns: ns.into(), seq: 0, hints: Some([Hint::Anything].into()) });
+    let Some(seq) = seq.filter(|_| lines.len() <= LINES) else {
+        let hints = Some([Hint::Anything].into());
+        return Some((Event::News { ns: ns.into(), seq: 0, hints }, false));
     };
-    let hints = lines.map(|line| hint(line).unwrap_or(Hint::Anything)).collect();
-    Some(Event::News { ns: ns.into(), seq, hints: Some(hints) })
+    let quiet = lines.contains(&"q");
+    let hints = lines.into_iter().filter(|line| *line != "q");
+    let hints = hints.map(|line| hint(line).unwrap_or(Hint::Anything)).collect();
+    Some((Event::News { ns: ns.into(), seq, hints: Some(hints) }, quiet))
 }
 
 fn hint(line: &str) -> Option<Hint> {
@@ -190,102 +287,13 @@ fn hint(line: &str) -> Option<Hint> {
     Some(hint)
 }
 
-/// Finds out whether a notification from one session reaches the other. Behind
-/// a pooler in transaction mode it does not: then the store looks every so
-/// often, and says so in its capabilities.
-pub(crate) async fn probe(inner: &Inner) {
-    let native = inner.options.listen && notification_arrives(inner).await;
-    let was = inner.hub.native.swap(native, Ordering::AcqRel);
-    if !native {
-        if inner.options.listen {
-            inner.unlisten().await;
-        }
-        tracing::info!(
-            poll = ?inner.options.poll,
-            "notifications do not arrive (a pooler in transaction mode?); looking instead"
-        );
-    } else if !was {
-        tracing::debug!("notifications arrive");
-    }
-}
-
-async fn notification_arrives(inner: &Inner) -> bool {
-    let mut random = [0; 16];
-    if getrandom::fill(&mut random).is_err() {
-        return false;
-    }
-    // An empty first line is no namespace: nobody takes it for news.
-    let payload = format!("\n{:032x}", u128::from_ne_bytes(random));
-    let hub = &inner.hub;
-    *hub.probe.lock().unwrap_or_else(PoisonError::into_inner) = Some(payload.clone());
-    let arrives = inner.notify(&payload).await.is_ok()
-        && tokio::time::timeout(PROBE, hub.probed.notified()).await.is_ok();
-    *hub.probe.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    arrives
-}
-
-/// Keeps the listening connection up, and looks where it does not help. Ends
-/// with the store.
-pub(crate) async fn keep(inner: Weak<Inner>, hub: Arc<Hub>) {
-    let mut wait = Duration::ZERO;
-    let mut probed = true;
-    loop {
-        let Some(store) = inner.upgrade() else { return };
-        let (poll, most) = (store.options.poll, Duration::from_secs(2));
-        if !store.requests.is_up() {
-            probed = false;
-            wait = if wait == Duration::MAX { Duration::ZERO } else { wait };
-            if let Err(error) = store.requests.session().await {
-                wait = wait.saturating_mul(2).clamp(Duration::from_millis(50), most);
-                tracing::debug!(%error, ?wait, "the listening connection is down");
-            }
-        }
-        if store.requests.is_up() {
-            if !probed {
-                probe(&store).await;
-                store.own_sessions().await;
-                probed = true;
-            }
-            if !hub.is_native() {
-                look(&store).await;
-            }
-            wait = if hub.is_native() { Duration::MAX } else { poll };
-        }
-        drop(store);
-        let stirred = hub.stirred.notified();
-        if wait == Duration::MAX {
-            stirred.await;
-        } else {
-            drop(tokio::time::timeout(jittered(wait), stirred).await);
-        }
-    }
-}
-
-/// Between three quarters of `span` and all of it, so that a herd spreads.
-fn jittered(span: Duration) -> Duration {
-    let mut byte = [0];
-    let _ = getrandom::fill(&mut byte);
-    span.mul_f64(0.75 + f64::from(byte[0]) / 1_024.0)
-}
-
-async fn look(store: &Inner) {
-    let names = store.hub.names();
-    if names.is_empty() {
-        return;
-    }
-    match store.positions(&names).await {
-        Ok(found) => found.iter().for_each(|(name, seq)| store.hub.seen(name, *seq)),
-        Err(error) => tracing::debug!(%error, "looking for news failed"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn hints(payload: &str) -> Vec<Hint> {
         match understand(payload) {
-            Some(Event::News { hints: Some(hints), .. }) => hints.to_vec(),
+            Some((Event::News { hints: Some(hints), .. }, _)) => hints.to_vec(),
             other => panic!("{other:?}"),
         }
     }
@@ -309,5 +317,22 @@ mod tests {
             assert_eq!(hints(forged), [Hint::Anything], "{forged:?}");
         }
         assert!(understand("").is_none() && understand("\nprobe").is_none());
+    }
+
+    /// P3: the last notification for now says so, and hints as any other does.
+    #[test]
+    fn the_last_notification_says_that_it_is_the_last() {
+        let quiet = |payload: &str| understand(payload).unwrap().1;
+        assert!(quiet("ns\n7\ne\tx\nq") && !quiet("ns\n7\ne\tq"));
+        assert_eq!(hints("ns\n7\ne\tx\nq"), [Hint::Election(ElectionName::new("x").unwrap())]);
+    }
+
+    /// P12: a forged payload of thousands of lines is one reason to look.
+    #[test]
+    fn a_payload_with_too_many_lines_is_one_hint() {
+        let forged = format!("ns\n7{}", "\ne\tx".repeat(2_000));
+        assert_eq!(hints(&forged), [Hint::Anything]);
+        let ours = format!("ns\n7{}", "\ne\tx".repeat(16));
+        assert_eq!(hints(&ours).len(), 16);
     }
 }

@@ -36,6 +36,8 @@ pub struct Capabilities {
     pub shared_heartbeat: bool,
     /// How changes are heard of.
     pub watch: Watch,
+    /// Why changes are not heard of natively although this store can, and what to do.
+    pub polled_because: Option<&'static str>,
     /// There is a gap-free journal; otherwise `follow` gives bare hints and
     /// positions are zero.
     pub journal: bool,
@@ -61,6 +63,7 @@ impl Capabilities {
             judge: Judge::Store,
             shared_heartbeat: true,
             watch: Watch::Native,
+            polled_because: None,
             journal: true,
             transactional_fence: false,
             proof_of_death: false,

@@ -1,7 +1,7 @@
 //! A connected member.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tenure_core::{
     Amend, Amended, ElectionName, ElectionView, MemberId, MemberRef, MemberView, Namespace, Note,
     Query, Seq, Settings, Snapshot, Term, Which,
 };
-use tenure_store::{Capabilities, SharedStore};
+use tenure_store::{Capabilities, SharedStore, Store};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::connect::LivenessLocks;
@@ -54,7 +54,10 @@ pub(crate) struct Shared {
     pub(crate) ns: Namespace,
     pub(crate) id: MemberId,
     pub(crate) settings: Settings,
+    /// As they were at first: what never changes is read from here.
     pub(crate) capabilities: Capabilities,
+    /// The driver's; it does not outlive it.
+    pub(crate) store: Weak<dyn Store>,
     pub(crate) locks: LivenessLocks,
     pub(crate) observations: crate::observe::Hub,
     tickets: AtomicU64,
@@ -150,7 +153,7 @@ impl Tenure {
         settings: Settings,
         time: Time,
     ) -> Self {
-        let Started { commands, board, capabilities, locks, thread } = started;
+        let Started { commands, board, capabilities, store, locks, thread } = started;
         let observations = crate::observe::Hub::default();
         let thread = Mutex::new(Some(thread));
         let tickets = AtomicU64::new(1);
@@ -162,6 +165,7 @@ impl Tenure {
             id,
             settings,
             capabilities,
+            store,
             locks,
             observations,
             tickets,
@@ -221,10 +225,12 @@ impl Tenure {
         &self.shared.settings
     }
 
-    /// What the store can and cannot do.
+    /// What the store can and cannot do at present: whether notifications arrive, for
+    /// one, may change.
     #[must_use]
-    pub fn capabilities(&self) -> &Capabilities {
-        &self.shared.capabilities
+    pub fn capabilities(&self) -> Capabilities {
+        let store = self.shared.store.upgrade();
+        store.map_or_else(|| self.shared.capabilities.clone(), |store| store.capabilities())
     }
 
     /// Becomes a member without standing for anything, so that others see it in

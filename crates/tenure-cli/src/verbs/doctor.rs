@@ -189,8 +189,10 @@ async fn notifications(tenure: &Tenure, report: &mut Report) {
         });
         Ok::<_, tenure::Error>(news.await.ok().flatten())
     };
-    let remedy = "a connection pooler or a proxy between here and the store often drops them: \
-                  connect directly; changes are still found, later";
+    let remedy = tenure.capabilities().polled_because.unwrap_or(
+        "a connection pooler or a proxy between here and the store often drops them: \
+         connect directly; changes are still found, later",
+    );
     match (heard.await, capabilities.watch) {
         (Ok(Some(took)), Watch::Native) => {
             let took = span::show(took);

@@ -51,12 +51,13 @@ struct Health {
 impl Health {
     fn of(context: &Context, tenure: &Tenure, round_trip: Duration) -> Self {
         let capabilities = tenure.capabilities();
+        let because = capabilities.polled_because.map(String::from);
         Self {
             url: context.shown_store(),
             name: capabilities.name,
             round_trip,
             watch: watch_mode(capabilities.watch),
-            trouble: tenure.status().watch_error,
+            trouble: tenure.status().watch_error.or(because),
         }
     }
 

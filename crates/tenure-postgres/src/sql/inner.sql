@@ -133,31 +133,54 @@ BEGIN
         CASE WHEN v_count > 16 THEN E'\na' ELSE _hints(p_entries) END);
 END $$;
 
+-- How full the server's queue of notifications is, from 0 to 1. Asking also lets the
+-- server forget what every listener has read, which nothing else does once it is full.
+-- It costs less than a microsecond, so that each transition asks.
+CREATE FUNCTION {schema}._queue_usage() RETURNS double precision
+LANGUAGE sql AS $$
+    SELECT pg_notification_queue_usage()
+$$;
+
 -- The same, for a caller that knows how many entries these are and what they hint at.
+--
+-- One session that listens to anything and is idle in a transaction keeps the queue from
+-- being emptied, and a commit that finds it full fails: with it the election. So nobody
+-- is notified from when half of it is taken. The first transition that is silent says so
+-- to those who listen, if there is room to be sure of; all others find out when they look.
 CREATE FUNCTION {schema}._write(
     p_ns text, p_at timestamptz, p_count integer, p_entries {schema}.entry[],
     p_elections text[], p_hints text
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
+    v_usage double precision := _queue_usage();
     v_last bigint;
     v_trim_at bigint;
+    v_quiet_from bigint;
+    v_told boolean;
     v_keep bigint;
 BEGIN
-    UPDATE namespaces n SET seq = n.seq + p_count WHERE n.ns = p_ns
-        RETURNING n.seq, n.trim_at INTO v_last, v_trim_at;
+    UPDATE namespaces n SET seq = n.seq + p_count,
+            quiet_from = CASE WHEN v_usage >= 0.5
+                THEN coalesce(n.quiet_from, n.seq + p_count) END
+        WHERE n.ns = p_ns
+        RETURNING n.seq, n.trim_at, n.quiet_from INTO v_last, v_trim_at, v_quiet_from;
     IF NOT FOUND THEN
-        INSERT INTO namespaces (ns, seq) VALUES (p_ns, p_count)
-            RETURNING seq, trim_at INTO v_last, v_trim_at;
+        INSERT INTO namespaces (ns, seq, quiet_from)
+            VALUES (p_ns, p_count, CASE WHEN v_usage >= 0.5 THEN p_count END)
+            RETURNING seq, trim_at, quiet_from INTO v_last, v_trim_at, v_quiet_from;
     END IF;
     INSERT INTO told (ns, seq, count, at, over, entries, elections)
         VALUES (p_ns, v_last, p_count, p_at,
             CASE WHEN p_entries[1].kind IN ('left', 'ended') THEN p_entries[1].life END,
             p_entries, p_elections);
 
+    v_told := CASE WHEN v_quiet_from IS NULL OR (v_quiet_from = v_last AND v_usage < 0.9)
+        THEN pg_notify({channel}, p_ns || E'\n' || v_last || p_hints
+            || CASE WHEN v_quiet_from IS NULL THEN '' ELSE E'\nq' END) IS NOT NULL END;
+
     -- What is no longer kept is cut off a tenth late, so that not every transition
     -- pays for it.
-    IF pg_notify({channel}, p_ns || E'\n' || v_last || p_hints) IS NOT NULL
-       AND v_last >= v_trim_at THEN
+    IF v_last >= v_trim_at THEN
         SELECT s.journal_keep INTO v_keep FROM settings s;
         UPDATE namespaces n
             SET trimmed = greatest(n.trimmed, v_last - v_keep), trim_at = v_last + 1 + v_keep / 10

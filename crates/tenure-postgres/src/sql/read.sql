@@ -160,9 +160,29 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
         FROM namespaces n WHERE n.ns = p_ns) n) n
 $$;
 
--- Where the journal of each of these namespaces stands, for those who poll.
+-- Where the journal of each of these namespaces stands, for those who poll, and whether
+-- they have to, because nobody is notified. Who asks ends that when the queue of
+-- notifications has room again, since there may be no transition that does so. A row that
+-- is locked belongs to a transition, which sees to it itself.
 CREATE FUNCTION {schema}.positions(p_namespaces text[])
-RETURNS TABLE (ns text, seq bigint)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
-    SELECT n.ns, n.seq FROM namespaces n WHERE n.ns = ANY (p_namespaces)
+RETURNS TABLE (ns text, seq bigint, quiet boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+BEGIN
+    PERFORM 1 FROM namespaces n
+        WHERE n.ns = ANY (p_namespaces) AND n.quiet_from IS NOT NULL;
+    IF FOUND AND _queue_usage() < 0.5 THEN
+        UPDATE namespaces n SET quiet_from = NULL
+            WHERE n.ns IN (SELECT f.ns FROM namespaces f
+                WHERE f.ns = ANY (p_namespaces) AND f.quiet_from IS NOT NULL
+                FOR UPDATE SKIP LOCKED);
+    END IF;
+    RETURN QUERY SELECT n.ns::text, n.seq, n.quiet_from IS NOT NULL FROM namespaces n
+        WHERE n.ns = ANY (p_namespaces);
+END $$;
+
+-- How full the server's queue of notifications is, from 0 to 1. Half full, nobody is
+-- notified any more.
+CREATE FUNCTION {schema}.queue_usage() RETURNS double precision
+LANGUAGE sql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+    SELECT _queue_usage()
 $$;

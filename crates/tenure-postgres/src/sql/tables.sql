@@ -95,7 +95,10 @@ CREATE TABLE {schema}.namespaces (
     seq     bigint NOT NULL,
     -- What is no longer kept, and when to look at that again.
     trimmed bigint NOT NULL DEFAULT 0,
-    trim_at bigint NOT NULL DEFAULT 0
+    trim_at bigint NOT NULL DEFAULT 0,
+    -- From which place on nobody is notified, because the server's queue of
+    -- notifications is filling. Those who follow look instead.
+    quiet_from bigint
 ) WITH (fillfactor = 50);
 
 -- One row for each living process. A heartbeat updates it and nothing else.

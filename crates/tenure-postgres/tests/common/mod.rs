@@ -1,6 +1,7 @@
 //! What the tests of this crate share.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+pub mod relay;
 pub mod server;
 pub mod tls;
 pub mod words;

@@ -1,11 +1,11 @@
 //! Starting the driver: a thread, a runtime, a store, a loop.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
 use tenure_core::{Machine, MemberId, Namespace, Profile, Settings};
-use tenure_store::Capabilities;
+use tenure_store::{Capabilities, Store};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Board, Command, Driver, hints::Hints, waits::Waits};
@@ -32,9 +32,13 @@ pub(crate) struct Started {
     pub(crate) commands: mpsc::UnboundedSender<Command>,
     pub(crate) board: Arc<Board>,
     pub(crate) capabilities: Capabilities,
+    pub(crate) store: Weak<dyn Store>,
     pub(crate) locks: LivenessLocks,
     pub(crate) thread: JoinHandle<()>,
 }
+
+/// What the thread says once the store is connected.
+type Connected = (Capabilities, Weak<dyn Store>, LivenessLocks);
 
 /// Starts the thread, connects the store on it, and lets the loop run.
 pub(crate) async fn start(plan: Plan) -> Result<Started> {
@@ -48,8 +52,8 @@ pub(crate) async fn start(plan: Plan) -> Result<Started> {
         .spawn(move || run_thread(plan, seed, for_thread, take_commands, ready))
         .map_err(|source| Error::System { what: "starting a thread", source })?;
     match connected.await {
-        Ok(Ok((capabilities, locks))) => {
-            Ok(Started { commands, board, capabilities, locks, thread })
+        Ok(Ok((capabilities, store, locks))) => {
+            Ok(Started { commands, board, capabilities, store, locks, thread })
         }
         Ok(Err(error)) => Err(error),
         Err(_) => Err(Error::ShutDown),
@@ -61,7 +65,7 @@ fn run_thread(
     seed: u128,
     board: Arc<Board>,
     commands: mpsc::UnboundedReceiver<Command>,
-    ready: oneshot::Sender<Result<(Capabilities, LivenessLocks)>>,
+    ready: oneshot::Sender<Result<Connected>>,
 ) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -80,7 +84,7 @@ fn run_thread(
         };
         let (Opened { store, locks }, timer) = opened;
         let capabilities = store.capabilities();
-        if ready.send(Ok((capabilities.clone(), locks))).is_err() {
+        if ready.send(Ok((capabilities.clone(), Arc::downgrade(&store), locks))).is_err() {
             return;
         }
         let Plan { ns, id, profile, settings, time, metrics, .. } = plan;

@@ -1,0 +1,163 @@
+//! The keeper of the session that listens: makes it again when it broke, finds out whether
+//! notifications arrive, and looks at the journal for as long as they do not.
+//!
+//! Whether they arrive is tried out: one session notifies, the other must hear it. One slow
+//! second is no reason to look for ever (P7), so that it is tried again at a pace that slows
+//! down, and a queue that was full is looked at again with every look (P3).
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::store::Inner;
+use crate::watch::{Hearing, Hub};
+
+/// How long a notification of our own may take.
+const PROBE: Duration = Duration::from_secs(1);
+/// How soon after the first failure it is tried again, and how rarely at last. Behind a
+/// pooler each attempt leaves a LISTEN on a session of others, so that it slows down.
+const AGAIN: Duration = Duration::from_secs(2);
+const AT_LAST: Duration = Duration::from_secs(300);
+/// Looks are this much rarer while notifications arrive: only one that was lost, or that
+/// could not be sent, is found by them.
+const RARELY: u32 = 10;
+/// The longest pause before the listening connection is made again.
+const RECONNECT: Duration = Duration::from_secs(2);
+
+/// Finds out how changes can be heard of, and tells if that is news.
+pub(crate) async fn probe(inner: &Inner) -> Hearing {
+    let hearing = match () {
+        () if !inner.options.listen => Hearing::Off,
+        () if inner.queue_usage().await.is_ok_and(|usage| usage >= 0.5) => Hearing::Filling,
+        () if notification_arrives(inner).await => Hearing::Native,
+        () => Hearing::Unheard,
+    };
+    if hearing == Hearing::Unheard {
+        inner.unlisten().await;
+    }
+    turn(inner, hearing);
+    hearing
+}
+
+/// From now on it is so.
+fn turn(inner: &Inner, hearing: Hearing) {
+    let was = inner.hub.set_hearing(hearing);
+    if was == hearing {
+        return;
+    }
+    match hearing.why() {
+        None => tracing::info!("notifications of PostgreSQL arrive"),
+        Some(why) if hearing == Hearing::Off => tracing::debug!("{why}"),
+        Some(why) => {
+            tracing::warn!(poll = ?inner.options.poll, "looking at the journal instead: {why}");
+        }
+    }
+}
+
+async fn notification_arrives(inner: &Inner) -> bool {
+    let mut random = [0; 16];
+    if getrandom::fill(&mut random).is_err() || inner.listen().await.is_err() {
+        return false;
+    }
+    // An empty first line is no namespace: nobody takes it for news.
+    let payload = format!("\n{:032x}", u128::from_ne_bytes(random));
+    inner.hub.expect(Some(payload.clone()));
+    let arrives = inner.notify(&payload).await.is_ok()
+        && tokio::time::timeout(PROBE, inner.hub.probed()).await.is_ok();
+    inner.hub.expect(None);
+    arrives
+}
+
+/// When to try next whether notifications arrive.
+struct Again {
+    pause: Duration,
+    at: Instant,
+}
+
+impl Again {
+    fn new() -> Self {
+        Self { pause: AGAIN, at: Instant::now() + AGAIN }
+    }
+
+    fn slower(&mut self) {
+        self.pause = (self.pause * 2).min(AT_LAST);
+        self.at = Instant::now() + jittered(self.pause);
+    }
+}
+
+/// Keeps the listening connection up, and looks where it does not help. Ends with the store.
+pub(crate) async fn keep(inner: Weak<Inner>, hub: Arc<Hub>) {
+    let mut reconnect = Duration::ZERO;
+    let mut probed = true;
+    let mut again = Again::new();
+    loop {
+        let Some(store) = inner.upgrade() else { return };
+        if !store.requests.is_up() {
+            probed = false;
+            if let Err(error) = store.requests.session().await {
+                reconnect = reconnect.saturating_mul(2).clamp(Duration::from_millis(50), RECONNECT);
+                tracing::debug!(%error, wait = ?reconnect, "the listening connection is down");
+            }
+        }
+        let poll = store.options.poll;
+        let wait = if store.requests.is_up() {
+            reconnect = Duration::ZERO;
+            let due = match hub.hearing() {
+                Hearing::Native | Hearing::Off => false,
+                Hearing::Filling => true,
+                Hearing::Unheard => Instant::now() >= again.at,
+            };
+            if !probed {
+                again = Again::new();
+            }
+            if !probed || due {
+                if probe(&store).await == Hearing::Unheard && due {
+                    again.slower();
+                }
+                store.own_sessions().await;
+                probed = true;
+            }
+            if look(&store).await && hub.is_native() {
+                turn(&store, Hearing::Filling);
+            }
+            if hub.is_native() { poll * RARELY } else { poll }
+        } else {
+            reconnect
+        };
+        let up = store.requests.is_up();
+        drop(store);
+        let least = Instant::now() + poll / RARELY;
+        drop(tokio::time::timeout(jittered(wait), hub.stirred()).await);
+        // Whatever rings, perhaps a stranger's notification: looks are paced (P12).
+        if up && inner.upgrade().is_some_and(|store| store.requests.is_up()) {
+            tokio::time::sleep_until(least).await;
+        }
+    }
+}
+
+/// Between three quarters of `span` and all of it, so that a herd spreads.
+fn jittered(span: Duration) -> Duration {
+    let mut byte = [0];
+    let _ = getrandom::fill(&mut byte);
+    span.mul_f64(0.75 + f64::from(byte[0]) / 1_024.0)
+}
+
+/// Looks where the journals of the namespaces stand that are followed; says whether nobody
+/// is notified in one of them.
+async fn look(store: &Inner) -> bool {
+    let names = store.hub.names();
+    if names.is_empty() {
+        return false;
+    }
+    match store.positions(&names).await {
+        Ok(found) => {
+            found.iter().for_each(|place| store.hub.seen(&place.ns, place.seq));
+            found.iter().any(|place| place.quiet)
+        }
+        Err(error) => {
+            tracing::debug!(%error, "looking for news failed");
+            false
+        }
+    }
+}
