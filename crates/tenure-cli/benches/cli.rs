@@ -1,7 +1,8 @@
 //! The program's bars, measured: `cargo xtask bench cli`.
 //!
-//! - two hundred rounds of kill -9, SIGSTOP past the ttl and store outages:
-//!   no two children of one election overlap, none survives its term;
+//! - two hundred rounds of kill -9 (of the program, or of its guardian too), SIGSTOP
+//!   past the ttl and store outages: no two children of one election overlap, none
+//!   survives its term;
 //! - after kill -9 of `tenure run` its group is gone within 100 ms;
 //! - `tenure run -- true` costs less than 30 ms over `true`;
 //! - `tenure status` answers in under 15 ms.

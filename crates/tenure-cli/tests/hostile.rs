@@ -165,6 +165,32 @@ fn a_successor_waits_for_the_last_process_whatever_was_killed() {
     scene.followed_without_overlap();
 }
 
+/// R2: any of program, guardian and watchman are killed, in any order and at once.
+/// The rest do their duty, or the lock does.
+#[test]
+fn whichever_of_ours_are_killed_no_two_commands_overlap() {
+    let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+    for (order, count) in orders.into_iter().flat_map(|order| [(order, 2), (order, 3)]) {
+        let mut scene = Scene::new(World::new());
+        let ours = [Some(scene.program()), Some(scene.guardian), scene.watchman];
+        for pid in order.into_iter().take(count).filter_map(|at| ours[at]) {
+            signal(pid, Signal::KILL);
+        }
+        // Long enough for a successor that does not wait.
+        let until = boottime() + 300_000_000;
+        let up = || scene.standby.printed().contains("up");
+        wait_for("a while", || (up() || boottime() > until).then_some(()));
+        // What nobody is left to end.
+        for pid in &scene.family {
+            signal(*pid, Signal::KILL);
+        }
+        if !order[..count].contains(&0) && scene.leader.child.try_wait().unwrap().is_none() {
+            scene.leader.signal(Signal::TERM);
+        }
+        scene.followed_without_overlap();
+    }
+}
+
 /// R2: where a control group can be made, nothing is left when program and
 /// guardian are killed together, on any store.
 fn nothing_is_left(world: World) {

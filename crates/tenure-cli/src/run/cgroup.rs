@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use tenure::Mono;
+
 use super::clock::now;
 use super::wire::pair;
 
@@ -25,6 +27,10 @@ const WATCHMAN: &str = "trap '' HUP INT QUIT TERM; read _; \
 /// How guardian and stage are told of the group. Not by their arguments: whatever
 /// ends each process with `tenure` in its command line does not mean them.
 pub(crate) const VARIABLE: &str = "TENURE_RUN_CGROUP";
+/// How the name of every group of ours begins; its process and the time follow.
+const PREFIX: &str = "tenure-";
+/// After this long a group that nobody is in belongs to nobody.
+const STALE: Duration = Duration::from_secs(60);
 /// How long an empty group may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -40,8 +46,10 @@ impl Cgroup {
     /// guardian has to hold. `None` where there is no cgroup v2, no right to make
     /// a group, or a kernel that cannot end one (before 5.14).
     pub(crate) fn make() -> Option<(Self, OwnedFd)> {
-        let name = format!("tenure-{}-{:x}", std::process::id(), now().as_nanos());
-        let path = own()?.join(name);
+        let above = own()?;
+        sweep(&above);
+        let name = format!("{PREFIX}{}-{:x}", std::process::id(), now().as_nanos());
+        let path = above.join(name);
         std::fs::create_dir(&path).ok()?;
         let mut group = Self { path, watchman: None };
         if !group.path.join("cgroup.kill").exists() {
@@ -105,6 +113,23 @@ pub(crate) fn enter(group: &Path) -> io::Result<()> {
     std::fs::write(group.join("cgroup.procs"), "0")
 }
 
+/// Removes what is left of runs that were killed with their watchman. The kernel
+/// refuses to remove a group that anything is in.
+fn sweep(above: &Path) {
+    let Ok(entries) = std::fs::read_dir(above) else { return };
+    for entry in entries.flatten() {
+        if entry.file_name().to_str().is_some_and(|name| is_stale(name, now())) {
+            let _ = std::fs::remove_dir(entry.path());
+        }
+    }
+}
+
+fn is_stale(name: &str, now: Mono) -> bool {
+    let made = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
+    let made = made.and_then(|(_, nanos)| u64::from_str_radix(nanos, 16).ok());
+    made.is_some_and(|made| now.since(Mono::from_nanos(made)) > STALE)
+}
+
 /// Where the group that this process is in lies in the file system.
 fn own() -> Option<PathBuf> {
     let read = |path| std::fs::read_to_string(path).ok();
@@ -128,6 +153,18 @@ fn located(mounts: &str, groups: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_old_groups_of_ours_are_swept() {
+        let now = Mono::from_millis(3_600_000);
+        let name = |at: Mono| format!("{PREFIX}7-{:x}", at.as_nanos());
+        assert!(is_stale(&name(now - STALE - Duration::from_secs(1)), now));
+        assert!(!is_stale(&name(now), now));
+        assert!(!is_stale(&name(now + STALE + STALE), now), "made on another clock");
+        for other in ["tenure-7", "tenure-7-zz", "system.slice", "tenure-"] {
+            assert!(!is_stale(other, now), "{other}");
+        }
+    }
 
     #[test]
     fn the_own_group_is_found_below_its_mount() {
