@@ -39,6 +39,18 @@ const KNOWN: [(&str, &str); 25] = [
     ("user", "PGUSER"),
 ];
 
+/// What an environment may ask of libpq for safety's sake, and is not done here: it is
+/// refused, not passed over. `None` stands for any value.
+const NOT_DONE: [(&str, Option<&str>); 7] = [
+    ("PGREQUIREAUTH", None),
+    ("PGREQUIREPEER", None),
+    ("PGSSLCRL", None),
+    ("PGSSLCRLDIR", None),
+    ("PGGSSENCMODE", Some("require")),
+    ("PGSSLCERTMODE", Some("require")),
+    ("PGSSLMINPROTOCOLVERSION", Some("TLSv1.3")),
+];
+
 /// Words of our own, which only a URL has.
 const OWN: [&str; 6] = ["schema", "owner", "migrate", "listen", "poll_ms", "request_timeout_ms"];
 
@@ -54,6 +66,14 @@ impl Words {
     pub(crate) fn gather(url: &str, environment: Environment<'_>) -> Result<Self> {
         let mut words = Self::of_url(url)?;
         words.add_service(environment)?;
+        for (variable, asked) in NOT_DONE {
+            let value = environment(variable).filter(|value| !value.is_empty());
+            if value.is_some_and(|value| asked.is_none_or(|asked| asked == value)) {
+                let text = format!("the environment asks for {variable}, which is not done here");
+                return Err(Error::new(ErrorKind::Invalid, text)
+                    .remedy(format!("unset {variable} for this program")));
+            }
+        }
         for (word, variable) in KNOWN.iter().filter(|(_, variable)| !variable.is_empty()) {
             if let Some(value) = environment(variable).filter(|value| !value.is_empty()) {
                 words.add(word, value);
@@ -241,6 +261,22 @@ mod tests {
         assert_eq!(get("dbname"), Some("e"));
         assert_eq!(get("connect_timeout"), Some("3"));
         assert_eq!(get("password"), None, "an empty variable says nothing");
+    }
+
+    /// P9: what would make a connection safer is not passed over in silence.
+    #[test]
+    fn what_is_not_done_for_safety_is_refused() {
+        let with = |name: &'static str, value: &'static str| {
+            let environment = move |asked: &str| (asked == name).then(|| value.to_owned());
+            Words::gather("postgres://h/d", &environment).map(drop).map_err(|e| e.to_string())
+        };
+        let said = with("PGREQUIREAUTH", "scram-sha-256").unwrap_err();
+        assert!(said.contains("PGREQUIREAUTH"), "{said}");
+        assert!(with("PGSSLCRL", "/etc/crl.pem").is_err());
+        assert!(with("PGGSSENCMODE", "require").is_err());
+        assert!(with("PGGSSENCMODE", "prefer").is_ok());
+        assert!(with("PGSSLMINPROTOCOLVERSION", "TLSv1.2").is_ok());
+        assert!(with("PGREQUIREAUTH", "").is_ok());
     }
 
     #[test]
