@@ -101,6 +101,34 @@ pub(crate) enum Verb {
     Codes,
 }
 
+impl Verb {
+    /// Whether it may write to the store, and so make one that is not there yet.
+    pub(crate) fn writes(&self) -> bool {
+        match self {
+            Verb::Run(_)
+            | Verb::Resign(_)
+            | Verb::Pause(_)
+            | Verb::Resume(_)
+            | Verb::Evict(_)
+            | Verb::Doctor(_) => true,
+            Verb::Status(_)
+            | Verb::Watch(_)
+            | Verb::History(_)
+            | Verb::Members
+            | Verb::Elections
+            | Verb::Check(_)
+            | Verb::Fence(_)
+            | Verb::Top(_)
+            | Verb::Timing(_)
+            | Verb::Schema(_)
+            | Verb::Demo
+            | Verb::Completions { .. }
+            | Verb::Man
+            | Verb::Codes => false,
+        }
+    }
+}
+
 /// `tenure run`.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {

@@ -1,14 +1,15 @@
 //! What every verb works with: which store, which namespace, how to answer.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use tenure::{Builder, ElectionName, ElectionView, Tenure};
+use tenure::{Builder, ElectionName, ElectionView, ErrorKind, Tenure};
 
 use crate::args::{Color, Global};
 use crate::config::{Config, RunConfig, xdg};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome, did_you_mean};
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::redact::redact;
 
 /// The command line, the environment and the config file, put together in this
@@ -16,6 +17,8 @@ use crate::redact::redact;
 #[derive(Debug)]
 pub(crate) struct Context {
     store: String,
+    /// The directory of the store that is used when none is named.
+    home: Option<PathBuf>,
     pub(crate) namespace: String,
     pub(crate) output: Output,
     pub(crate) run: RunConfig,
@@ -30,16 +33,29 @@ impl Context {
                 .map_err(|_| Failure::usage("color in the config file: auto, always or never"))?,
             (None, None) => Color::Auto,
         };
-        // An empty variable is one that is not set.
-        let given = |value: &Option<String>| value.clone().filter(|text| !text.is_empty());
-        let store = match given(&global.store).or(config.store) {
-            Some(store) => store,
-            None => default_store()?,
+        let (store, home) = match &global.store {
+            Some(store) => (named("--store", "TENURE_STORE", store)?, None),
+            None => match config.store {
+                Some(store) => (store, None),
+                None => default_store()?,
+            },
         };
-        let namespace =
-            given(&global.namespace).or(config.namespace).unwrap_or_else(|| "default".into());
+        let namespace = match &global.namespace {
+            Some(name) => Some(named("--namespace", "TENURE_NAMESPACE", name)?),
+            None => config.namespace,
+        };
+        let namespace = namespace.unwrap_or_else(|| "default".into());
         let output = Output::new(global.json, color);
-        Ok(Self { store, namespace, output, run: config.run })
+        Ok(Self { store, home, namespace, output, run: config.run })
+    }
+
+    /// Makes the directory of the default store, for a verb that may write to it.
+    pub(crate) fn make_home(&self) -> Outcome<()> {
+        let Some(home) = &self.home else { return Ok(()) };
+        std::fs::create_dir_all(home).map_err(|error| {
+            let what = format!("the directory {} cannot be made: {error}", home.display());
+            Failure::new(Exit::Store, format!("{what}; give --store sqlite:/path/to/file.db"))
+        })
     }
 
     /// The store's URL without its secrets.
@@ -52,11 +68,29 @@ impl Context {
         Tenure::builder(&self.store).namespace(&self.namespace)
     }
 
-    /// Connects as somebody who only looks or asks. What is asked is noted in
-    /// the journal under the user's name.
+    /// Connects as somebody who asks for something. It is noted in the journal
+    /// under the user's name.
     pub(crate) async fn connect(&self) -> Outcome<Tenure> {
         let connected = self.builder().id(operator()).connect().await;
         connected.map_err(|error| Failure::connecting(error, &self.shown_store()))
+    }
+
+    /// Connects as somebody who only looks: nothing is made, and no right to
+    /// write is needed.
+    pub(crate) async fn watch(&self) -> Outcome<Tenure> {
+        let connected = self.builder().id(operator()).read_only(true).connect().await;
+        connected.map_err(|error| Failure::connecting(error, &self.shown_store()))
+    }
+
+    /// The same for one look: a store that is not there yet is an empty one.
+    pub(crate) async fn look(&self) -> Outcome<Tenure> {
+        match self.builder().id(operator()).read_only(true).connect().await {
+            Err(tenure::Error::Store(error)) if error.kind() == ErrorKind::Absent => {
+                say(&error.to_string());
+                Ok(Tenure::builder("memory:").namespace(&self.namespace).connect().await?)
+            }
+            connected => connected.map_err(|e| Failure::connecting(e, &self.shown_store())),
+        }
     }
 }
 
@@ -66,23 +100,34 @@ fn operator() -> String {
     let user = user.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| "someone".into());
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let name = format!("{user}@{host}");
-    name.chars().filter(|c| !c.is_control()).take(60).collect::<String>().trim().to_owned()
+    name.chars().filter(|c| !tenure::is_hidden(*c)).take(60).collect::<String>().trim().to_owned()
 }
 
 /// An SQLite file of the user's own, so that everything works with nothing set
 /// up.
-fn default_store() -> Outcome<String> {
+fn default_store() -> Outcome<(String, Option<PathBuf>)> {
     let no_home = || {
         let what = "there is no store to use: neither --store nor TENURE_STORE is given, and \
                     without HOME there is no state directory";
         Failure::usage(format!("{what}; give --store sqlite:/path/to/file.db"))
     };
     let dir = xdg("XDG_STATE_HOME", ".local/state").ok_or_else(no_home)?.join("tenure");
-    std::fs::create_dir_all(&dir).map_err(|error| {
-        let what = format!("the directory {} cannot be made: {error}", dir.display());
-        Failure::new(Exit::Store, format!("{what}; give --store sqlite:/path/to/file.db"))
-    })?;
-    Ok(format!("sqlite:{}", dir.join("tenure.db").display()))
+    Ok((tenure::sqlite_url(&dir.join("tenure.db")), Some(dir)))
+}
+
+/// A text that was given by an option or in the environment. An empty one is
+/// mostly a variable of a script that was never set: to go on with the default
+/// would look at another store than the one that was meant.
+fn named(option: &str, variable: &str, text: &str) -> Outcome<String> {
+    if !text.trim().is_empty() {
+        return Ok(text.to_owned());
+    }
+    let by_variable = std::env::var_os(variable).is_some_and(|value| value == text);
+    let (what, remedy) = match by_variable {
+        true => (format!("{variable} is set, and empty"), format!("unset {variable}")),
+        false => (format!("{option} is given, and empty"), format!("leave {option} out")),
+    };
+    Err(Failure::usage(format!("{what}; give it a value, or {remedy} to use the default")))
 }
 
 /// Whether anything was ever known of this election.

@@ -70,6 +70,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match &error {
             Error::Store(store) if store.kind() == ErrorKind::Invalid => Exit::Usage,
+            Error::Store(store) if store.kind() == ErrorKind::Absent => Exit::NotFound,
             Error::Store(_) => Exit::Store,
             Error::Name(_) | Error::Settings(_) | Error::Url(_) => Exit::Usage,
             Error::NotElected { .. } | Error::Unconfirmed { .. } => Exit::NotInTime,

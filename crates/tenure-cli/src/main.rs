@@ -52,6 +52,10 @@ fn dispatch(cli: Cli) -> Outcome {
         _ => {}
     }
     let context = Context::new(&cli.global)?;
+    if cli.verb.writes() {
+        context.make_home()?;
+    }
+    enough_files()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -61,6 +65,26 @@ fn dispatch(cli: Cli) -> Outcome {
     runtime.shutdown_background();
     outcome
 }
+
+/// Says that no more files may be opened before anything else fails for it: most
+/// of what does would tell of something else, and the runtime panics.
+fn enough_files() -> Outcome<()> {
+    /// What a verb has open at most, and a few more.
+    const NEEDED: usize = 32;
+    let open = |_| std::fs::File::open("/dev/null");
+    match (0..NEEDED).map(open).collect::<Result<Vec<_>, _>>() {
+        Err(error) if matches!(error.raw_os_error(), Some(TOO_MANY_HERE | TOO_MANY)) => {
+            let what = "this process may open too few files: too many open files";
+            let remedy = "raise the limit (ulimit -n, LimitNOFILE=, fs.file-max)";
+            Err(Failure::new(Exit::System, format!("{what}; {remedy}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `EMFILE` and `ENFILE`.
+const TOO_MANY_HERE: i32 = rustix::io::Errno::MFILE.raw_os_error();
+const TOO_MANY: i32 = rustix::io::Errno::NFILE.raw_os_error();
 
 async fn with_store(context: &Context, verb: Verb) -> Outcome {
     match verb {

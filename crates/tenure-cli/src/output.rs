@@ -1,9 +1,11 @@
 //! How answers are written: for people, aligned and perhaps coloured, or as
 //! JSON.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 use serde_json::Value;
+use tenure::{is_hidden, shown};
 use unicode_width::UnicodeWidthStr;
 
 use crate::args::Color;
@@ -61,21 +63,21 @@ impl Output {
         format!("{}{text}\x1b[0m", tone.code())
     }
 
-    /// One line.
+    /// One line. What strangers chose to be called is in it: see [`visible`].
     pub(crate) fn line(self, text: &str) -> Outcome<()> {
         let mut out = std::io::stdout().lock();
-        writeln!(out, "{text}")?;
+        writeln!(out, "{}", visible(text))?;
         Ok(out.flush()?)
     }
 
     /// One JSON value: indented for itself, on one line in a stream.
     pub(crate) fn value(self, value: &Value) -> Outcome<()> {
         let text = serde_json::to_string_pretty(value);
-        self.line(&text.map_err(std::io::Error::from)?)
+        self.line(&in_json(&text.map_err(std::io::Error::from)?))
     }
 
     pub(crate) fn value_line(self, value: &Value) -> Outcome<()> {
-        self.line(&value.to_string())
+        self.line(&in_json(&value.to_string()))
     }
 
     pub(crate) fn table(self, table: &Table) -> Outcome<()> {
@@ -86,11 +88,43 @@ impl Output {
     }
 }
 
+/// A line with everything written out in it that cannot be seen or would change
+/// how the rest is shown. Control characters stay: of these, a line has only our
+/// own colours, since names may not have any.
+fn visible(line: &str) -> Cow<'_, str> {
+    let hidden = |c: char| is_hidden(c) && !c.is_control();
+    if !line.contains(hidden) {
+        return line.into();
+    }
+    let write = |c: char| match hidden(c) {
+        true => c.escape_unicode().to_string(),
+        false => c.to_string(),
+    };
+    line.chars().map(write).collect::<String>().into()
+}
+
+/// The same for JSON, in JSON's own way: whoever parses it gets the text back as
+/// it was. Outside of texts JSON has none of these characters.
+fn in_json(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_hidden(c) && !c.is_control() {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                text.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
+
 /// Something on the side: progress, warnings. It goes to stderr, so that a pipe
 /// gets the answer alone.
 pub(crate) fn say(text: &str) {
     // If even stderr is gone there is nobody left to tell.
-    let _ = writeln!(std::io::stderr().lock(), "tenure: {text}");
+    let lines: Vec<_> = text.lines().map(shown).collect();
+    let _ = writeln!(std::io::stderr().lock(), "tenure: {}", lines.join("\n"));
 }
 
 /// Rows under headings, aligned by what they look like, not by bytes.
@@ -111,11 +145,12 @@ impl Table {
     }
 
     pub(crate) fn fact(&mut self, name: &str, tone: Tone, value: impl Into<String>) {
-        self.rows.push(vec![(Tone::Faint, name.to_owned()), (tone, value.into())]);
+        self.row(vec![(Tone::Faint, name.to_owned()), (tone, value.into())]);
     }
 
     pub(crate) fn row(&mut self, cells: Vec<(Tone, String)>) {
-        self.rows.push(cells);
+        let cells = cells.into_iter().map(|(tone, text)| (tone, shown(&text).into_owned()));
+        self.rows.push(cells.collect());
     }
 
     fn lines(&self, output: Output) -> Vec<String> {
@@ -157,6 +192,21 @@ mod tests {
     #[test]
     fn columns_line_up_by_what_they_look_like() {
         assert_eq!(sample().lines(PLAIN), ["NAME     TERM", "選挙     7", "nightly  12"]);
+    }
+
+    /// R18: nothing of a stranger's name steers the terminal, the columns are
+    /// those of what is seen, and JSON gives the name back as it was.
+    #[test]
+    fn what_cannot_be_seen_is_written_out_in_lines_tables_and_json() {
+        let name = "a\u{202e}b\u{200b}\u{e0041}";
+        let written = "a\\u{202e}b\\u{200b}\\u{e0041}";
+        assert_eq!(visible(&COLOURED.paint(Tone::Good, name)), format!("\x1b[32m{written}\x1b[0m"));
+        let mut table = Table::facts();
+        table.fact("name", Tone::Plain, name);
+        assert_eq!(table.lines(PLAIN), [format!("name  {written}")]);
+        let json = in_json(&serde_json::json!({ "name": name }).to_string());
+        assert_eq!(json, r#"{"name":"a\u202eb\u200b\udb40\udc41"}"#);
+        assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["name"], name);
     }
 
     #[test]

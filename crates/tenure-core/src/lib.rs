@@ -10,6 +10,7 @@ mod member;
 mod names;
 mod request;
 mod settings;
+mod shown;
 mod term;
 mod time;
 mod view;
@@ -34,6 +35,7 @@ pub use settings::{
     BadSettings, MAX_DRAIN, MAX_DRIFT_PPM, MAX_TTL, MIN_INTERVAL, MIN_TTL, Preset, Settings,
     SettingsBuilder, widened,
 };
+pub use shown::{is_hidden, shown};
 pub use term::{Nonce, Priority, Term, TermNumber};
 pub use time::{Mono, Timestamp};
 pub use view::{

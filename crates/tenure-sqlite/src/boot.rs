@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use tenure_store::{Error, ErrorKind, Result};
 
+use crate::limits;
+
 /// Names one running kernel and one view of its clock.
 ///
 /// `CLOCK_BOOTTIME` starts anew with every boot, differs from kernel to kernel,
@@ -26,9 +28,13 @@ impl BootKey {
     pub fn of_this_process() -> Result<Self> {
         const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
         let boot = fs::read_to_string(BOOT_ID).map_err(|error| {
+            let remedy = match limits::is_limit(&error) {
+                true => limits::REMEDY,
+                false => "mount /proc: without it one boot cannot be told from the next",
+            };
             Error::new(ErrorKind::Invalid, format!("reading {BOOT_ID} failed"))
                 .caused_by(error)
-                .remedy("mount /proc: without it one boot cannot be told from the next")
+                .remedy(remedy)
         })?;
         // Kernels before 5.6 have no time namespaces: then there is one view.
         let view = fs::read_link("/proc/self/ns/time")

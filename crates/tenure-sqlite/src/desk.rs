@@ -116,6 +116,12 @@ impl Desk {
         off.map_err(|error| Fault::from(error).told("setting up", &self.shared.path))
     }
 
+    /// Lets SQLite wait for locks no longer than a request may.
+    pub(crate) fn wait_less(&self) -> Result<()> {
+        let set = self.db.busy_timeout(self.shared.options.lock_wait());
+        set.map_err(|error| Fault::from(error).told("setting up", &self.shared.path))
+    }
+
     /// Runs one atomic step that may write.
     pub(crate) fn write<T>(
         &mut self,
@@ -126,6 +132,7 @@ impl Desk {
     ) -> Result<T> {
         let shared = Arc::clone(&self.shared);
         let told = |fault: Fault| fault.told(doing, &shared.path);
+        shared.may_write(doing)?;
         self.tidy();
         self.set(durability).map_err(told)?;
         // Held until the step is committed: then it is the next one's turn.
@@ -151,7 +158,7 @@ impl Desk {
     /// Takes the write lock, in turn. Waits as long as the options say for one
     /// who holds it, and for as many as there are.
     fn begin(&self) -> Outcome<Place> {
-        let limit = self.shared.options.busy_timeout;
+        let limit = self.shared.options.lock_wait();
         let mut patience = Patience::new(BootClock::read(), limit, self.version()?);
         let mut place = self.line.stand();
         for tries in 0.. {

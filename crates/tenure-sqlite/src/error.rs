@@ -5,6 +5,8 @@ use std::path::Path;
 use rusqlite::ffi::ErrorCode as Code;
 use tenure_store::{Error, ErrorKind};
 
+use crate::holder;
+
 /// What went wrong inside a transaction or a query: SQLite's word, or ours.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
@@ -16,6 +18,9 @@ pub(crate) enum Fault {
     #[error(transparent)]
     Ours(#[from] Error),
 }
+
+/// What to do about a file that is no longer what Tenure wrote.
+const LOST: &str = "restore the file from a backup, or move it away to begin with term 1 again";
 
 pub(crate) type Outcome<T> = Result<T, Fault>;
 
@@ -29,6 +34,19 @@ impl Fault {
         matches!(self.code(), Some(Code::DatabaseBusy | Code::DatabaseLocked))
     }
 
+    /// Whether a table of ours, or a column of one, is not there any more.
+    fn lacks_a_table(&self) -> bool {
+        let Self::Sql(rusqlite::Error::SqliteFailure(failure, Some(said))) = self else {
+            return false;
+        };
+        failure.code == Code::Unknown && said.starts_with("no such ")
+    }
+
+    /// Whether SQLite could not open the file or what has to lie beside it.
+    pub(crate) fn is_denied(&self) -> bool {
+        matches!(self.code(), Some(Code::CannotOpen | Code::ReadOnly))
+    }
+
     fn code(&self) -> Option<Code> {
         match self {
             Self::Sql(rusqlite::Error::SqliteFailure(failure, _)) => Some(failure.code),
@@ -38,11 +56,11 @@ impl Fault {
 
     /// The error as a caller gets it: what was done, to which file, and what
     /// to do about it.
-    pub(crate) fn told(self, doing: &str, file: &Path) -> Error {
+    pub(crate) fn told(self, doing: &str, path: &Path) -> Error {
         use rusqlite::Error::{
             FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType,
         };
-        let file = file.display();
+        let file = path.display();
         let (kind, remedy) = match (&self, self.code()) {
             (Self::Ours(_), _) => (ErrorKind::Internal, ""),
             // The second: a value of a kind that Tenure never puts there.
@@ -54,11 +72,16 @@ impl Fault {
                     | InvalidColumnType(..),
                 ),
                 _,
-            ) => (
-                ErrorKind::Foreign,
-                "restore the file from a backup, or move it away to begin with term 1 again",
-            ),
+            ) => (ErrorKind::Foreign, LOST),
+            _ if self.lacks_a_table() => (ErrorKind::Foreign, LOST),
             (_, code) => kind_of(code),
+        };
+        let remedy = match kind {
+            ErrorKind::Busy => holder::told(path),
+            _ if self.code() == Some(Code::CannotOpen) && crate::limits::is_reached() => {
+                crate::limits::REMEDY.into()
+            }
+            _ => remedy.into(),
         };
         match self {
             Self::Ours(error) => error,
@@ -71,10 +94,8 @@ impl Fault {
 
 fn kind_of(code: Option<Code>) -> (ErrorKind, &'static str) {
     match code {
-        Some(Code::DatabaseBusy | Code::DatabaseLocked) => (
-            ErrorKind::Busy,
-            "another process holds the write lock for too long: look for a transaction left open",
-        ),
+        // Who holds the lock is found out.
+        Some(Code::DatabaseBusy | Code::DatabaseLocked) => (ErrorKind::Busy, ""),
         Some(Code::DiskFull) => {
             (ErrorKind::Unwritable, "the disk is full: free some space on its file system")
         }

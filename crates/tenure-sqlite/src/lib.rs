@@ -15,9 +15,11 @@ mod follow;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod holder;
 mod identity;
 mod journal;
 mod judge;
+mod limits;
 mod lives;
 mod options;
 mod rows;

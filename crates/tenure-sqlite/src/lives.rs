@@ -32,6 +32,7 @@ use tenure_core::{Incarnation, Mono};
 use tenure_store::{BootClock, Error, ErrorKind, Result};
 
 use crate::identity::FileId;
+use crate::limits;
 
 /// The bell's name in the directory.
 pub(crate) const BELL: &str = "bell";
@@ -45,7 +46,8 @@ const WORK: &str = ".work";
 #[derive(Debug)]
 pub(crate) struct Lives {
     directory: PathBuf,
-    bell: File,
+    /// `None` for those who only look.
+    bell: Option<File>,
     held: Mutex<HashMap<Incarnation, Held>>,
 }
 
@@ -84,9 +86,7 @@ pub(crate) enum Probe {
 impl Lives {
     /// Opens the directory that belongs to `database`, making it if need be.
     pub(crate) fn open(database: &Path) -> Result<Self> {
-        let mut name = database.as_os_str().to_owned();
-        name.push("-live");
-        let directory = PathBuf::from(name);
+        let directory = directory_of(database);
         fs::create_dir_all(&directory).map_err(|e| unwritable(&directory, e))?;
         let bell = directory.join(BELL);
         let bell = fs::OpenOptions::new()
@@ -96,7 +96,12 @@ impl Lives {
             .open(&bell)
             .map_err(|e| unwritable(&bell, e))?;
         reap();
-        Ok(Self { directory, bell, held: Mutex::default() })
+        Ok(Self { directory, bell: Some(bell), held: Mutex::default() })
+    }
+
+    /// The same for one who only looks: nothing is made.
+    pub(crate) fn look(database: &Path) -> Self {
+        Self { directory: directory_of(database), bell: None, held: Mutex::default() }
     }
 
     pub(crate) fn directory(&self) -> &Path {
@@ -270,7 +275,8 @@ impl Lives {
     /// Tells every process that follows that the journal has grown. If the bell
     /// cannot be rung they notice at their next slow look.
     pub(crate) fn ring(&self) {
-        if let Err(error) = self.bell.write_at(b"\n", 0) {
+        let Some(bell) = &self.bell else { return };
+        if let Err(error) = bell.write_at(b"\n", 0) {
             tracing::debug!(%error, directory = %self.directory.display(), "the bell is mute");
         }
     }
@@ -302,6 +308,12 @@ fn probe(file: &File) -> Probe {
         Ok(()) => Probe::Free,
         Err(_) => Probe::Held,
     }
+}
+
+fn directory_of(database: &Path) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push("-live");
+    PathBuf::from(name)
 }
 
 /// The life whose lock file has this name.
@@ -378,9 +390,11 @@ fn unwritable(path: &Path, error: io::Error) -> Error {
         io::ErrorKind::PermissionDenied => ErrorKind::Denied,
         _ => ErrorKind::Unwritable,
     };
-    Error::new(kind, format!("writing {} failed", path.display()))
-        .caused_by(error)
-        .remedy("let this process create and write files beside the database")
+    let remedy = match limits::is_limit(&error) {
+        true => limits::REMEDY,
+        false => "let this process create and write files beside the database",
+    };
+    Error::new(kind, format!("writing {} failed", path.display())).caused_by(error).remedy(remedy)
 }
 
 #[cfg(test)]

@@ -8,6 +8,11 @@ use tenure_store::{BootClock, Clock, Error, ErrorKind, Result};
 
 use crate::BootKey;
 
+/// The longest wait or pause: a day. SQLite counts milliseconds in 31 bits.
+const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+/// More entries than any disk holds.
+const MOST_KEPT: u64 = 1_000_000_000_000;
+
 /// How a [`SqliteStore`](crate::SqliteStore) is opened. The defaults are meant
 /// to be left alone.
 ///
@@ -24,9 +29,11 @@ pub struct SqliteOptions {
     pub(crate) drift_ppm: u32,
     pub(crate) journal_keep: u64,
     pub(crate) busy_timeout: Duration,
+    pub(crate) request_timeout: Option<Duration>,
     pub(crate) poll: Duration,
     pub(crate) native_watch: bool,
     pub(crate) share_file: bool,
+    pub(crate) read_only: bool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) boot_key: Option<BootKey>,
 }
@@ -44,9 +51,11 @@ impl SqliteOptions {
             drift_ppm: 1_000,
             journal_keep: 10_000,
             busy_timeout: Duration::from_secs(10),
+            request_timeout: None,
             poll: Duration::from_millis(500),
             native_watch: true,
             share_file: false,
+            read_only: false,
             clock: Arc::new(BootClock),
             boot_key: None,
         }
@@ -75,6 +84,14 @@ impl SqliteOptions {
         self
     }
 
+    /// After how long the caller of a request gives up. Waiting for the write
+    /// lock then ends well before that, so that the error says who holds it
+    /// instead of that there was no answer. Default: never.
+    pub fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.request_timeout = Some(timeout);
+        self
+    }
+
     /// How often to look where the kernel sends no notifications. Default:
     /// 500 ms. Where it does, a look four times rarer backs them up.
     pub fn poll(mut self, every: Duration) -> Self {
@@ -97,6 +114,14 @@ impl SqliteOptions {
         self
     }
 
+    /// Whether to look only. Default: no. Then nothing is made, not even the
+    /// file, no right to write is needed as long as some process of Tenure has
+    /// the file open, and every request that would write is refused.
+    pub fn read_only(mut self, only: bool) -> Self {
+        self.read_only = only;
+        self
+    }
+
     /// The clock to go by. It must count suspended time. For tests.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
@@ -108,6 +133,12 @@ impl SqliteOptions {
     pub fn boot_key(mut self, key: BootKey) -> Self {
         self.boot_key = Some(key);
         self
+    }
+
+    /// How long a request waits for one who holds the lock.
+    pub(crate) fn lock_wait(&self) -> Duration {
+        let most = self.request_timeout.map_or(Duration::MAX, |limit| limit / 4 * 3);
+        self.busy_timeout.min(most)
     }
 
     pub(crate) fn check(&self) -> Result<()> {
@@ -122,10 +153,20 @@ impl SqliteOptions {
             let message = "the journal of the SQLite store is to keep no entries".into();
             return refuse(message, "keep at least one: followers read it");
         }
+        if self.journal_keep > MOST_KEPT {
+            let kept = self.journal_keep;
+            let message = format!("the journal of the SQLite store is to keep {kept} entries");
+            return refuse(message, &format!("let it be at most {MOST_KEPT}"));
+        }
+        if self.busy_timeout > LONGEST {
+            let asked = self.busy_timeout.as_millis();
+            let message = format!("the busy timeout of the SQLite store is {asked} ms");
+            return refuse(message, &format!("let it be at most {} ms", LONGEST.as_millis()));
+        }
         let least = Duration::from_millis(10);
-        if self.poll < least {
+        if self.poll < least || self.poll > LONGEST {
             let message = format!("the SQLite store is to be polled every {:?}", self.poll);
-            return refuse(message, &format!("let it be at least {least:?}"));
+            return refuse(message, &format!("let it be at least {least:?}, at most {LONGEST:?}"));
         }
         Ok(())
     }
@@ -146,5 +187,11 @@ mod tests {
         assert!(SqliteOptions::new().journal_keep(0).check().is_err());
         assert!(SqliteOptions::new().poll(Duration::from_millis(10)).check().is_ok());
         assert!(SqliteOptions::new().poll(Duration::from_millis(9)).check().is_err());
+        assert!(SqliteOptions::new().poll(LONGEST).busy_timeout(LONGEST).check().is_ok());
+        let over = LONGEST + Duration::from_millis(1);
+        assert!(SqliteOptions::new().poll(over).check().is_err());
+        assert!(SqliteOptions::new().busy_timeout(over).check().is_err());
+        assert!(SqliteOptions::new().journal_keep(MOST_KEPT).check().is_ok());
+        assert!(SqliteOptions::new().journal_keep(MOST_KEPT + 1).check().is_err());
     }
 }

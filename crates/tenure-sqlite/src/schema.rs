@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, MAIN_DB, OpenFlags, OptionalExtension};
+use rustix::fs::Access;
 use tenure_store::{BootClock, Error, ErrorKind, Result};
 
 use crate::error::{Fault, Outcome};
-use crate::{SqliteOptions, filesystem, identity};
+use crate::{SqliteOptions, filesystem, identity, limits};
 
 /// The version of the tables that this code reads and writes.
 const VERSION: i64 = 1;
@@ -23,7 +24,7 @@ const APPLICATION_ID: i64 = 0x5465_6e75;
 
 /// Refuses what cannot be a database of ours before anything is created, and
 /// gives the path in full, since the working directory may change.
-pub(crate) fn check_path(path: &Path) -> Result<PathBuf> {
+pub(crate) fn check_path(path: &Path, options: &SqliteOptions) -> Result<PathBuf> {
     let refuse = |what: &str, remedy: &str| {
         Err(Error::new(ErrorKind::Invalid, what.to_owned()).remedy(remedy))
     };
@@ -46,6 +47,8 @@ pub(crate) fn check_path(path: &Path) -> Result<PathBuf> {
             return refuse(&format!("{shown} is not a regular file"), "give another path");
         }
         identity::check_names(&full, &found)?;
+    } else if options.read_only {
+        return Err(absent(&full));
     }
     if !full.parent().is_some_and(Path::is_dir) {
         let what = format!("the directory that {shown} is to lie in does not exist");
@@ -67,19 +70,23 @@ pub(crate) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection
             Err(fault) if fault.is_busy() && BootClock::read() < deadline => {
                 std::thread::sleep(Duration::from_millis(3));
             }
+            Err(fault) if options.read_only && fault.is_denied() && !limits::is_reached() => {
+                return Err(unreadable(path));
+            }
             done => return done.map_err(|fault| fault.told("opening the tables", path)),
         }
     }
 }
 
 fn try_connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(path, flags)?;
+    let access = match options.read_only {
+        true => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        false => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+    };
+    let db = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     db.busy_timeout(options.busy_timeout)?;
     db.set_prepared_statement_cache_capacity(64);
-    if db.is_readonly(MAIN_DB)? {
+    if !options.read_only && db.is_readonly(MAIN_DB)? {
         return Err(read_only(path).into());
     }
     // A file that is not ours is left exactly as it was. It is looked at in one
@@ -88,6 +95,9 @@ fn try_connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
     let found = recognise(&db, path, options);
     undo(&db);
     let found = found?;
+    if options.read_only {
+        return if found == Found::Ours { Ok(db) } else { Err(absent(path).into()) };
+    }
     let mode: String = db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
     if mode != "wal" {
         return Err(no_log(path, &mode).into());
@@ -144,9 +154,17 @@ fn recognise(db: &Connection, path: &Path, options: &SqliteOptions) -> Outcome<F
     }
     let version = "SELECT value FROM tenure_meta WHERE name = 'schema'";
     let version: Option<i64> = db.query_row(version, [], |row| row.get(0)).optional()?;
+    check_version(version, Some(path))?;
+    Ok(Found::Ours)
+}
+
+/// Refuses tables of a version that this code does not know.
+pub(crate) fn check_version(version: Option<i64>, path: Option<&Path>) -> Outcome<()> {
     match version {
-        Some(VERSION) => Ok(Found::Ours),
-        Some(newer) if newer > VERSION => Err(too_new(path, newer).into()),
+        Some(VERSION) => Ok(()),
+        Some(newer) if newer > VERSION => {
+            Err(too_new(path.unwrap_or(Path::new("the database")), newer).into())
+        }
         _ => Err(Fault::Damaged("schema of tenure_meta".into())),
     }
 }
@@ -156,6 +174,30 @@ fn is_empty(db: &Connection) -> Outcome<bool> {
     let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let pragma = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     Ok(tables == 0 && pragma("application_id")? == 0 && pragma("user_version")? == 0)
+}
+
+/// There is nothing to look at.
+fn absent(path: &Path) -> Error {
+    let what = format!("{} is not there yet: nobody has stood for anything in it", path.display());
+    Error::new(ErrorKind::Absent, what)
+        .remedy("the first member makes it; if there should be one, look at the path")
+}
+
+/// SQLite reads a log through memory that is shared with whoever writes it. Where
+/// nobody does, it has to make that memory.
+fn unreadable(path: &Path) -> Error {
+    if rustix::fs::access(path, Access::READ_OK).is_err() {
+        let what = format!("{} may not be read by this process", path.display());
+        return Error::new(ErrorKind::Denied, what)
+            .remedy("let it read the file, its directory, and what lies beside it");
+    }
+    let what = format!(
+        "{} cannot be read by a process that may not write: no other process has it open, and \
+         SQLite then has to make files beside it in order to read",
+        path.display()
+    );
+    Error::new(ErrorKind::Denied, what)
+        .remedy("look while a member runs, or as a user who may write the file and its directory")
 }
 
 fn foreign(path: &Path) -> Error {
@@ -211,7 +253,7 @@ mod tests {
             ("/dev/null", "regular file"),
             ("/no/such/directory/t.db", "create it"),
         ] {
-            let error = check_path(Path::new(path)).unwrap_err();
+            let error = check_path(Path::new(path), &SqliteOptions::new()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
             assert!(error.to_string().contains(word), "{error}");
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use tenure_core::Incarnation;
-use tenure_store::Result;
+use tenure_store::{Error, ErrorKind, Result};
 use tokio::sync::watch;
 
 use crate::identity::Identity;
@@ -39,6 +39,16 @@ impl Shared {
             self.lives.ring();
             self.stir();
         }
+    }
+
+    /// Refuses to write for one who opened the file to look.
+    pub(crate) fn may_write(&self, doing: &str) -> Result<()> {
+        if !self.options.read_only {
+            return Ok(());
+        }
+        let what =
+            format!("{doing} in {} is refused: it was opened to look only", self.path.display());
+        Err(Error::new(ErrorKind::Invalid, what).remedy("open it without read_only"))
     }
 
     /// Whether the paths by which other processes find this store and the lock

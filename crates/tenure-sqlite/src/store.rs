@@ -91,7 +91,7 @@ impl SqliteStore {
             Some(key) => key.clone(),
             None => BootKey::of_this_process()?,
         };
-        let full = schema::check_path(path.as_ref())?;
+        let full = schema::check_path(path.as_ref(), &options)?;
         if FileId::at(&full).is_none() {
             // Made first and opened then, so that what is open is known to be
             // what lies there.
@@ -105,11 +105,13 @@ impl SqliteStore {
         filesystem::check(&path)?;
         let reader = schema::connect(&path, &options)?;
         let identity = Identity::of(&path, before)?;
-        let lives = Lives::open(&path)?;
+        let lives = if options.read_only { Lives::look(&path) } else { Lives::open(&path)? };
         let (sightings, gone) = (Sightings::default(), Gone::default());
         let stirred = watch::Sender::new(0);
         let shared = Shared { path, options, boot, sightings, lives, stirred, gone, identity };
         let shared = Arc::new(shared);
+        let reader = Desk::new(reader, Arc::clone(&shared));
+        reader.wait_less()?;
         let mut writer = Desk::new(writer, Arc::clone(&shared));
         writer.take_stock()?;
         // From here on the desk does its own waiting for the write lock.
@@ -118,7 +120,7 @@ impl SqliteStore {
             inner: Arc::new(Inner {
                 watcher: Watcher::start(Arc::clone(&shared))?,
                 writer: Office::open("tenure-write", writer)?,
-                reader: Office::open("tenure-read", Desk::new(reader, Arc::clone(&shared)))?,
+                reader: Office::open("tenure-read", reader)?,
                 shared,
             }),
         })
@@ -188,6 +190,9 @@ impl Desk {
             }
             Ok(())
         })?;
+        if shared.options.read_only {
+            return Ok(());
+        }
         // What cannot be looked up is left where it is.
         shared.lives.sweep(|life| {
             let sql = include_str!("sql/member_exists.sql");
@@ -214,6 +219,7 @@ impl Store for SqliteStore {
         let joined = move |desk: &mut Desk| {
             // The lock comes before the row, so that a row of this boot without
             // a held lock is always one whose process is gone.
+            shared.may_write("joining")?;
             let life = asked.member.incarnation;
             let fresh = shared.lives.hold(life, asked.ttl)?;
             let answer =

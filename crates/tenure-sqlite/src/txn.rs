@@ -2,9 +2,10 @@
 //! ways in which a term or a member comes to its end.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Params, Row, named_params, params};
+use rusqlite::{Connection, Params, Row, named_params, params};
 use tenure_core::{
     ElectionName, EndCause, Entry, Happening, Incarnation, MemberId, MemberRef, ReleaseCause, Seq,
     Timestamp,
@@ -14,6 +15,7 @@ use crate::error::Outcome;
 use crate::journal::{self, number};
 use crate::judge::Judge;
 use crate::rows::{Election, Member, Standing, instant, nanos};
+use crate::schema;
 
 /// A transaction at work, or a snapshot being read.
 #[derive(Debug)]
@@ -303,10 +305,21 @@ impl<'a> Txn<'a> {
 }
 
 /// The newest place of a namespace's journal, and the newest that is trimmed.
+///
+/// Every transaction and every look begins with it, and so it is also here that
+/// tables which were upgraded or removed since they were opened are noticed.
 pub(crate) fn place(db: &Connection, ns: &str) -> Outcome<(u64, u64)> {
     let mut select = db.prepare_cached(include_str!("sql/namespace_get.sql"))?;
-    let found = select.query_row(params![ns], |row| Ok((row.get(0)?, row.get(1)?)));
-    Ok(found.optional()?.unwrap_or((0, 0)))
+    let found = select.query_row(params![ns], |row| {
+        Ok((
+            row.get::<_, Option<i64>>(0)?,
+            row.get::<_, Option<_>>(1)?,
+            row.get::<_, Option<_>>(2)?,
+        ))
+    });
+    let (version, seq, trimmed) = found?;
+    schema::check_version(version, db.path().map(Path::new))?;
+    Ok((seq.unwrap_or(0), trimmed.unwrap_or(0)))
 }
 
 /// What was found out about locks, at no moment yet.

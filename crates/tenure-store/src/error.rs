@@ -26,6 +26,8 @@ pub enum ErrorKind {
     Denied,
     /// What is stored is not ours, is damaged, or is of a newer version.
     Foreign,
+    /// What is to be looked at is not there: nobody has made it yet.
+    Absent,
     /// The request itself cannot be served: a limit, an unsupported option.
     Invalid,
     /// A defect: ours, or a store that breaks the contract.

@@ -41,6 +41,7 @@ pub struct Builder {
     settings: SettingsBuilder,
     metrics: Option<Arc<dyn Metrics>>,
     time: Time,
+    read_only: bool,
 }
 
 impl Builder {
@@ -62,6 +63,7 @@ impl Builder {
             settings: SettingsBuilder::preset(Preset::Normal),
             metrics: None,
             time: Time::Boot,
+            read_only: false,
         }
     }
 
@@ -140,6 +142,15 @@ impl Builder {
         self
     }
 
+    /// Whether to look only, without a right to write. An SQLite file is then not
+    /// made if it is not there ([`ErrorKind::Absent`](crate::ErrorKind::Absent)),
+    /// and standing, joining and steering fail. Other stores are opened as
+    /// always.
+    pub fn read_only(mut self, only: bool) -> Self {
+        self.read_only = only;
+        self
+    }
+
     /// Where measurements go.
     pub fn metrics(mut self, metrics: Arc<dyn Metrics>) -> Self {
         self.metrics = Some(metrics);
@@ -172,6 +183,7 @@ impl Builder {
             profile,
             settings: settings.clone(),
             time: self.time.clone(),
+            read_only: self.read_only,
             metrics: Hook::start(self.metrics)
                 .map_err(|source| Error::System { what: "starting a thread", source })?,
         };

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tenure_core::{Incarnation, Settings};
 use tenure_store::{MemoryStore, SharedStore};
 
+#[cfg(feature = "sqlite")]
+use crate::percent;
 use crate::time::Time;
 use crate::{Error, Result};
 
@@ -160,7 +162,7 @@ impl Target {
                     let message = "the URL sqlite: names no file: write sqlite:/path/to/file.db";
                     return Err(Error::Url(message.into()));
                 }
-                Ok(Target::Sqlite { path: path.into(), query: query.into() })
+                Ok(Target::Sqlite { path: percent::path(path)?, query: query.into() })
             }
             #[cfg(feature = "postgres")]
             "postgres" | "postgresql" => {
@@ -192,8 +194,13 @@ impl Target {
     }
 
     /// Opens the store. Runs on the driver's thread and runtime.
-    pub(crate) async fn open(&self, time: &Time, settings: &Settings) -> Result<Opened> {
-        let _ = settings;
+    pub(crate) async fn open(
+        &self,
+        time: &Time,
+        settings: &Settings,
+        read_only: bool,
+    ) -> Result<Opened> {
+        let _ = (settings, read_only);
         match self {
             Target::Given(store) => Ok(Opened::plain(store.clone())),
             Target::Memory { name } => Ok(Opened::plain(Arc::new(memory(name, time)))),
@@ -219,7 +226,7 @@ impl Target {
             }
             #[cfg(feature = "sqlite")]
             Target::Sqlite { path, query } => {
-                let options = sqlite_options(query, settings)?;
+                let options = sqlite_options(query, settings)?.read_only(read_only);
                 let store = tenure_sqlite::SqliteStore::open(path, options).await?;
                 let lock = LivenessLocks(Some(Arc::new({
                     let store = store.clone();
@@ -265,13 +272,15 @@ fn memory(name: &str, time: &Time) -> MemoryStore {
 
 #[cfg(feature = "sqlite")]
 fn sqlite_options(query: &str, settings: &Settings) -> Result<tenure_sqlite::SqliteOptions> {
-    let mut options = tenure_sqlite::SqliteOptions::new().drift_ppm(settings.drift_ppm());
+    let mut options = tenure_sqlite::SqliteOptions::new()
+        .drift_ppm(settings.drift_ppm())
+        .request_timeout(settings.request_timeout());
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         let number = || {
             value.parse::<u64>().map_err(|_| {
-                let message = format!("{key}={value:?} in the URL is not a whole number");
-                Error::Url(message)
+                let most = u64::MAX;
+                Error::Url(format!("{key}={value:?} in the URL is not a whole number up to {most}"))
             })
         };
         match key {
@@ -279,7 +288,12 @@ fn sqlite_options(query: &str, settings: &Settings) -> Result<tenure_sqlite::Sql
             "busy_timeout_ms" => {
                 options = options.busy_timeout(std::time::Duration::from_millis(number()?));
             }
-            "share_file" => options = options.share_file(number()? != 0),
+            "share_file" => match number()? {
+                yes @ 0..=1 => options = options.share_file(yes == 1),
+                _ => {
+                    return Err(Error::Url(format!("share_file={value} in the URL is not 0 or 1")));
+                }
+            },
             _ => {
                 return Err(Error::Url(format!(
                     "sqlite: does not know the option {key:?}: it knows journal_keep, \
@@ -388,6 +402,7 @@ mod tests {
         let said = sqlite_options("colour=red", &Settings::default()).unwrap_err().to_string();
         assert!(said.contains("\"colour\""), "{said}");
         assert!(sqlite_options("journal_keep=many", &Settings::default()).is_err());
+        assert!(sqlite_options("share_file=7", &Settings::default()).is_err());
     }
 
     /// Whatever is given as a URL is a target or an explained refusal, and a

@@ -17,6 +17,8 @@ mod leadership;
 mod member;
 mod metrics;
 mod observe;
+#[cfg(feature = "sqlite")]
+mod percent;
 mod reign;
 mod subscription;
 pub mod testing;
@@ -36,12 +38,14 @@ pub use member::{Status, Tenure};
 pub use metrics::MetricsRecorder;
 pub use metrics::{Metric, Metrics, Verb};
 pub use observe::{Observation, Observed, Observer};
+#[cfg(feature = "sqlite")]
+pub use percent::sqlite_url;
 pub use subscription::{Change, HoldingSubscription, Subscription};
 pub use tenure_core::{
     Amended, BadName, BadSettings, Candidate, ElectionName, ElectionView, EndCause, Entry,
     Happening, Holder, Incarnation, LostReason, MemberId, MemberRef, MemberView, Mono, Namespace,
     Note, Pause, Preset, Priority, Profile, ReleaseCause, Reservation, Seq, Settings,
-    SettingsBuilder, StepDown, StopReason, Term, TermNumber, Timestamp,
+    SettingsBuilder, StepDown, StopReason, Term, TermNumber, Timestamp, is_hidden, shown,
 };
 pub use tenure_store::{
     Capabilities, Error as StoreError, ErrorKind, FenceError, FenceIn, Judge, SharedStore, Store,

@@ -96,6 +96,12 @@ pub(crate) async fn lead(
             Why::Asked | Why::Lost => Some(Ended::Lost),
         };
         if let Some(ended) = ended {
+            if let Some(error) = tenure.status().last_error
+                && !quiet
+                && why == Why::Lost
+            {
+                say(&format!("the term was lost; the store's last error: {error}"));
+            }
             // Nothing of the command is left: the term may go.
             tokio::select! {
                 given = leadership.resign() => if let Err(error) = given

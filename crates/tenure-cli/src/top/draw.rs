@@ -7,7 +7,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Table, TableState};
-use tenure::ElectionView;
+use tenure::{ElectionView, shown};
 
 use super::app::{App, Mode, Wish};
 use crate::span;
@@ -16,7 +16,13 @@ use crate::verbs::status::{leader_cell, states};
 /// How wide the bar of remaining trust is.
 const BAR: usize = 12;
 
+/// A screen with less room than this shows the elections alone.
+const ROOM: (u16, u16) = (60, 16);
+
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App) {
+    if frame.area().width < ROOM.0 || frame.area().height < ROOM.1 {
+        return draw_small(frame, app);
+    }
     let elections = u16::try_from(app.elections().count()).unwrap_or(u16::MAX).saturating_add(3);
     let members = u16::try_from(app.members().count()).unwrap_or(u16::MAX).saturating_add(3);
     let most = frame.area().height / 3;
@@ -35,6 +41,31 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App) {
     footer(frame, app, rows[4]);
 }
 
+/// One line for each election: what it is called, who leads, and for how long.
+fn draw_small(frame: &mut Frame<'_>, app: &App) {
+    let rows = Layout::vertical([Constraint::Min(1), Constraint::Length(1)]).split(frame.area());
+    let room = usize::from(rows[0].height);
+    let from = app.selected.saturating_sub(room.saturating_sub(1));
+    let line = |(at, view): (usize, &ElectionView)| {
+        let (_, leader) = leader_cell(view);
+        let left = view.holder.as_ref().map(|h| span::roughly(app.left(h.remaining)));
+        let left = left.map(|left| format!(" {left}")).unwrap_or_default();
+        let text = format!("{}: {leader}{left}", view.election);
+        let style = match at == app.selected {
+            true => Style::new().add_modifier(Modifier::REVERSED),
+            false => Style::new(),
+        };
+        Line::styled(shown(&text).into_owned(), style)
+    };
+    let mut lines: Vec<Line<'_>> =
+        app.elections().enumerate().skip(from).take(room).map(line).collect();
+    if lines.is_empty() {
+        lines.push(Line::raw("no elections"));
+    }
+    frame.render_widget(Paragraph::new(lines), rows[0]);
+    footer(frame, app, rows[1]);
+}
+
 fn header(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let filter = match (&app.mode, app.filter.is_empty()) {
@@ -43,6 +74,7 @@ fn header(frame: &mut Frame<'_>, app: &App, area: Rect) {
         _ => String::new(),
     };
     let rest = format!("  {}  namespace {}{filter}", app.store, app.namespace);
+    let rest = shown(&rest).into_owned();
     let line = Line::from(vec![Span::styled("tenure top", bold), Span::raw(rest)]);
     frame.render_widget(Paragraph::new(line), area);
 }
@@ -81,8 +113,8 @@ fn election_row<'a>(app: &App, view: &'a ElectionView) -> Row<'a> {
     );
     let waiting = view.candidates.len() - held;
     Row::new([
-        Cell::from(view.election.as_str()),
-        Cell::from(leader).style(Style::new().fg(color)),
+        Cell::from(shown(view.election.as_str())),
+        Cell::from(shown(&leader).into_owned()).style(Style::new().fg(color)),
         Cell::from(view.number.to_string()),
         Cell::from(remaining),
         Cell::from(waiting.to_string()),
@@ -111,10 +143,10 @@ fn bar(left: Duration, ttl: Duration) -> Line<'static> {
 fn draw_members(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let rows = app.members().map(|view| {
         Row::new([
-            Cell::from(view.member.id.as_str()),
+            Cell::from(shown(view.member.id.as_str())),
             Cell::from(view.holds.to_string()),
             Cell::from(bar(app.left(view.remaining), view.ttl)),
-            Cell::from(view.profile.endpoints().join(", ")),
+            Cell::from(shown(&view.profile.endpoints().join(", ")).into_owned()),
         ])
     });
     let widths =
@@ -130,7 +162,7 @@ fn draw_journal(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let end = app.journal.len().saturating_sub(app.scrolled);
     let from = end.saturating_sub(room);
     let lines = app.journal.iter().skip(from).take(end - from);
-    let lines: Vec<Line<'_>> = lines.map(|line| Line::raw(line.as_str())).collect();
+    let lines: Vec<Line<'_>> = lines.map(|line| Line::raw(shown(line))).collect();
     let block = Block::bordered().title(" journal ");
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
@@ -139,8 +171,10 @@ fn footer(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let warn = Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD);
     let line = match &app.mode {
         Mode::Filtering => Line::raw("type to filter   enter keep   esc clear"),
-        Mode::Confirming(wish) => Line::styled(format!("{} (y/n)", question(wish)), warn),
-        Mode::Looking if !app.message.is_empty() => Line::raw(app.message.as_str()),
+        Mode::Confirming(wish) => {
+            Line::styled(shown(&format!("{} (y/n)", question(wish))).into_owned(), warn)
+        }
+        Mode::Looking if !app.message.is_empty() => Line::raw(shown(&app.message)),
         Mode::Looking => Line::raw(
             "↑↓ select   / filter   p pause/resume   r resign   PgUp/PgDn journal   q quit",
         ),

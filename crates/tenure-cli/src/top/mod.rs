@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &Context, args: &TopArgs) -> Outcome {
         let what = "top needs a terminal on stdin and stdout";
         return Err(Failure::usage(format!("{what}; use `tenure status` or `tenure watch`")));
     }
-    let tenure = context.connect().await?;
+    let tenure = context.watch().await?;
     let mut app = App::new(context.shown_store(), context.namespace.clone(), args.filter.clone());
     // The first look before the screen changes: an error is then said plainly.
     look(&tenure, &mut app).await?;
@@ -42,12 +42,13 @@ pub(crate) async fn run(context: &Context, args: &TopArgs) -> Outcome {
     let journal = tenure.follow(Some(from))?;
     let mut terminal =
         ratatui::try_init().map_err(|error| Failure::system("taking the terminal", error))?;
-    let ended = watch(&tenure, &mut app, &mut terminal, journal, args.every).await;
+    let ended = watch(context, &tenure, &mut app, &mut terminal, journal, args.every).await;
     ratatui::restore();
     ended
 }
 
 async fn watch(
+    context: &Context,
     tenure: &Tenure,
     app: &mut App,
     terminal: &mut DefaultTerminal,
@@ -67,7 +68,7 @@ async fn watch(
                 Some(Some(key)) => match app.key(key) {
                     Asked::Quit => return Ok(Exit::Ok),
                     Asked::Do(wish) => {
-                        app.message = fulfil(tenure, &wish).await;
+                        app.message = fulfil(context, &wish).await;
                         refresh(tenure, app).await;
                     }
                     Asked::Nothing => {}
@@ -117,7 +118,12 @@ fn line(entry: &Entry) -> String {
 }
 
 /// Does what was confirmed, and says what came of it.
-async fn fulfil(tenure: &Tenure, wish: &Wish) -> String {
+async fn fulfil(context: &Context, wish: &Wish) -> String {
+    // Looking needs no right to write, and steering does.
+    let tenure = match context.connect().await {
+        Ok(tenure) => tenure,
+        Err(failure) => return failure.to_string(),
+    };
     let (name, done) = match wish {
         Wish::Pause(name) => (name, tenure.election(name).pause("from tenure top").await),
         Wish::Resume(name) => (name, tenure.election(name).resume().await),

@@ -189,10 +189,8 @@ async fn notifications(tenure: &Tenure, report: &mut Report) {
         });
         Ok::<_, tenure::Error>(news.await.ok().flatten())
     };
-    let remedy = tenure.capabilities().polled_because.unwrap_or(
-        "a connection pooler or a proxy between here and the store often drops them: \
-         connect directly; changes are still found, later",
-    );
+    let because = tenure.capabilities().polled_because;
+    let remedy = because.unwrap_or_else(|| unheard(capabilities.name));
     match (heard.await, capabilities.watch) {
         (Ok(Some(took)), Watch::Native) => {
             let took = span::show(took);
@@ -209,6 +207,21 @@ async fn notifications(tenure: &Tenure, report: &mut Report) {
         (Err(error), _) => {
             report.add(Verdict::Wrong, "notifications", mode, error.to_string());
         }
+    }
+}
+
+/// Why changes may not be heard of, by the kind of store.
+fn unheard(store: &str) -> &'static str {
+    match store {
+        "sqlite" => {
+            "the kernel gives this process no notifications: raise fs.inotify.max_user_instances \
+             and fs.inotify.max_user_watches; changes are still found, later"
+        }
+        "postgres" => {
+            "a connection pooler or a proxy between here and the store often drops them: connect \
+             directly; changes are still found, later"
+        }
+        _ => "this store has no notifications; changes are found by looking, at this pace",
     }
 }
 

@@ -17,7 +17,7 @@ use crate::verbs::watch::cause_text;
 const FLAPPING: (usize, Duration) = (5, Duration::from_secs(600));
 
 pub(crate) async fn run(context: &Context, args: &HistoryArgs) -> Outcome {
-    let tenure = context.connect().await?;
+    let tenure = context.look().await?;
     let names = match &args.name {
         Some(name) => vec![known_view(&tenure, name).await?.election],
         None => tenure.elections().await?.into_iter().map(|view| view.election).collect(),

@@ -10,7 +10,7 @@ use crate::span;
 use crate::verbs::status::{leader_cell, metadata, states, view_json};
 
 pub(crate) async fn members(context: &Context) -> Outcome {
-    let tenure = context.connect().await?;
+    let tenure = context.look().await?;
     let mut members = tenure.members().await?;
     members.sort_by(|a, b| a.member.cmp(&b.member));
     let out = context.output;
@@ -51,7 +51,7 @@ pub(crate) async fn members(context: &Context) -> Outcome {
 }
 
 pub(crate) async fn elections(context: &Context) -> Outcome {
-    let tenure = context.connect().await?;
+    let tenure = context.look().await?;
     let mut views = tenure.elections().await?;
     views.sort_by(|a, b| a.election.cmp(&b.election));
     let out = context.output;

@@ -36,6 +36,10 @@ pub(crate) async fn run(context: &Context, args: &ResignArgs) -> Outcome {
     let amended = election.ask_term_to_step_down(number, to.clone(), &args.reason).await?;
     match amended {
         Amended::Done { .. } | Amended::Unchanged => {}
+        Amended::NoSuchCandidate if to.as_ref() == Some(&leader) => {
+            let what = format!("{leader} leads {name} already, with term {number}");
+            return Err(Failure::new(Exit::No, format!("{what}; nobody was asked to step down")));
+        }
         Amended::NoSuchCandidate => {
             let near = did_you_mean(
                 args.to.as_deref().unwrap_or_default(),

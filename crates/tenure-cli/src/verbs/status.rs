@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tenure::{ElectionView, Profile, Tenure, Watch};
+use tenure::{ElectionView, PastTerm, Profile, ReleaseCause, Tenure, Watch};
 
 use crate::args::NameArgs;
 use crate::context::{Context, known_view, millis};
@@ -11,24 +11,26 @@ use crate::exit::Exit;
 use crate::failure::Outcome;
 use crate::output::{Output, Table, Tone};
 use crate::span;
+use crate::verbs::watch::cause_text;
 
 pub(crate) async fn run(context: &Context, args: &NameArgs) -> Outcome {
-    let tenure = context.connect().await?;
+    let tenure = context.look().await?;
     let asked = Instant::now();
     let views = match &args.name {
         Some(name) => vec![known_view(&tenure, name).await?],
         None => tenure.elections().await?,
     };
     let health = Health::of(context, &tenure, asked.elapsed());
+    let views = vacancies(&tenure, views).await?;
     let out = context.output;
     match (&args.name, out.json) {
         (Some(_), true) => {
-            let mut value = view_json(&context.namespace, &views[0]);
+            let mut value = seen_json(&context.namespace, &views[0]);
             value["store"] = health.json();
             out.value(&value)?;
         }
         (None, true) => {
-            let all = views.iter().map(|view| view_json(&context.namespace, view));
+            let all = views.iter().map(|seen| seen_json(&context.namespace, seen));
             let all: Vec<Value> = all.collect();
             let namespace = &context.namespace;
             let store = health.json();
@@ -39,10 +41,78 @@ pub(crate) async fn run(context: &Context, args: &NameArgs) -> Outcome {
     Ok(Exit::Ok)
 }
 
+/// An election and, if nobody leads it, how its last term ended.
+struct Seen {
+    view: ElectionView,
+    ended: Option<PastTerm>,
+}
+
+/// For so many vacant elections the journal is asked how they became so.
+const ASKED: usize = 20;
+
+async fn vacancies(tenure: &Tenure, views: Vec<ElectionView>) -> Outcome<Vec<Seen>> {
+    let (mut seen, mut asked) = (Vec::new(), 0);
+    for view in views {
+        let vacant = view.holder.is_none() && view.number.get() > 0 && asked < ASKED;
+        let mut ended = None;
+        if vacant && tenure.capabilities().journal {
+            asked += 1;
+            let last = tenure.election(&view.election).history(1).await?.pop();
+            ended = last.filter(|past| past.term.number == view.number && past.ended.is_some());
+        }
+        seen.push(Seen { view, ended });
+    }
+    Ok(seen)
+}
+
+impl Seen {
+    /// What is out of the ordinary, and why nobody leads.
+    fn states(&self) -> String {
+        let states = states(&self.view);
+        match self.stepped_down() {
+            true if states.is_empty() => "stepped down".into(),
+            true => format!("{states}, stepped down"),
+            false => states,
+        }
+    }
+
+    /// Whether the last leader was asked to step down, and did. It waits out its
+    /// cooldown before it stands again, and until then is no candidate.
+    fn stepped_down(&self) -> bool {
+        let ended = self.ended.as_ref().and_then(|past| past.ended);
+        ended.is_some_and(|(_, cause)| cause == ReleaseCause::SteppedDown)
+    }
+
+    /// How the last term ended, for people.
+    fn why_vacant(&self) -> Option<String> {
+        let past = self.ended.as_ref()?;
+        let (at, cause) = past.ended?;
+        let (number, id) = (past.term.number, &past.term.member.id);
+        let (at, how) = (span::moment_short(at), cause_text(cause));
+        let cooling = match self.stepped_down() {
+            true => "; it may stand again after its cooldown, one ttl unless it was set otherwise",
+            false => "",
+        };
+        Some(format!("since {at} UTC: term {number} of {id} is over, {how}{cooling}"))
+    }
+}
+
+/// The election as every JSON answer has it, and how its last term ended.
+fn seen_json(namespace: &str, seen: &Seen) -> Value {
+    let mut value = view_json(namespace, &seen.view);
+    let ended = seen.ended.as_ref().and_then(|past| Some((past, past.ended?)));
+    value["ended"] = json!(ended.map(|(past, (at, cause))| json!({
+        "member": past.term.member.id.as_str(),
+        "at": span::moment(at),
+        "cause": cause_text(cause),
+    })));
+    value
+}
+
 /// How the store is doing.
 struct Health {
     url: String,
-    name: &'static str,
+    name: String,
     round_trip: Duration,
     watch: String,
     trouble: Option<String>,
@@ -52,9 +122,14 @@ impl Health {
     fn of(context: &Context, tenure: &Tenure, round_trip: Duration) -> Self {
         let capabilities = tenure.capabilities();
         let because = capabilities.polled_because.map(String::from);
+        let url = context.shown_store();
+        // One that is not there yet is looked at as an empty one in memory.
+        let scheme = url.split(':').next().unwrap_or_default();
+        let absent = capabilities.name == "memory" && scheme != "memory";
+        let name = if absent { scheme } else { capabilities.name }.to_owned();
         Self {
-            url: context.shown_store(),
-            name: capabilities.name,
+            url,
+            name,
             round_trip,
             watch: watch_mode(capabilities.watch),
             trouble: tenure.status().watch_error.or(because),
@@ -65,7 +140,7 @@ impl Health {
         json!({
             "kind": self.name,
             "url": self.url,
-            "round_trip_ms": millis(self.round_trip),
+            "round_trip_ms": fraction(self.round_trip),
             "notifications": self.watch,
             "trouble": self.trouble,
         })
@@ -76,6 +151,11 @@ impl Health {
         let took = span::show(self.round_trip);
         format!("{} answered in {took}, notifications {}{trouble}", self.url, self.watch)
     }
+}
+
+/// Milliseconds with three places: a local store answers within less than one.
+fn fraction(span: Duration) -> f64 {
+    (span.as_secs_f64() * 1e6).round() / 1e3
 }
 
 /// How changes are heard of, in a word or two.
@@ -137,10 +217,10 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn people(out: Output, views: &[ElectionView], one: bool, health: &Health) -> Outcome<()> {
+fn people(out: Output, views: &[Seen], one: bool, health: &Health) -> Outcome<()> {
     if one {
-        for view in views {
-            details(out, view)?;
+        for seen in views {
+            details(out, seen)?;
         }
     } else if views.is_empty() {
         out.line("no elections yet; `tenure run --election NAME -- CMD` begins one")?;
@@ -150,16 +230,17 @@ fn people(out: Output, views: &[ElectionView], one: bool, health: &Health) -> Ou
     out.line(&out.paint(Tone::Faint, &health.line()))
 }
 
-fn overview(out: Output, views: &[ElectionView]) -> Outcome<()> {
+fn overview(out: Output, views: &[Seen]) -> Outcome<()> {
     let mut table =
         Table::new(&["election", "leader", "term", "since", "left", "waiting", "state"]);
-    for view in views {
+    for seen in views {
+        let view = &seen.view;
         let holder = view.holder.as_ref();
         let (tone, leader) = leader_cell(view);
         let since = holder.map(|h| span::moment_short(h.elected_at)).unwrap_or_default();
         let left = holder.map(|h| span::roughly(h.remaining)).unwrap_or_default();
         let waiting = waiting(view).count();
-        let state = states(view);
+        let state = seen.states();
         table.row(vec![
             (Tone::Strong, view.election.to_string()),
             (tone, leader),
@@ -194,7 +275,8 @@ pub(crate) fn states(view: &ElectionView) -> String {
     [paused, stepping, reserved].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn details(out: Output, view: &ElectionView) -> Outcome<()> {
+fn details(out: Output, seen: &Seen) -> Outcome<()> {
+    let view = &seen.view;
     let mut facts = Table::facts();
     facts.fact("election", Tone::Strong, view.election.as_str());
     let (tone, leader) = leader_cell(view);
@@ -210,11 +292,14 @@ fn details(out: Output, view: &ElectionView) -> Outcome<()> {
         }
         if !holder.profile.metadata().is_empty() {
             let text = match metadata(&holder.profile) {
-                Value::String(text) => text.chars().map(printable).collect(),
+                Value::String(text) => text,
                 other => other.to_string(),
             };
             facts.fact("metadata", Tone::Plain, text);
         }
+    }
+    if let Some(why) = seen.why_vacant() {
+        facts.fact("vacant", Tone::Warn, why);
     }
     if let Some(pause) = &view.paused {
         facts.fact("paused", Tone::Warn, because(pause.reason.as_str(), pause.by.as_str()));
@@ -245,9 +330,4 @@ pub(crate) fn because(reason: &str, by: &str) -> String {
         (true, false) => reason.to_owned(),
         (true, true) => "no reason given".to_owned(),
     }
-}
-
-/// What others publish must not steer our terminal.
-pub(crate) fn printable(c: char) -> char {
-    if c.is_control() { '\u{fffd}' } else { c }
 }

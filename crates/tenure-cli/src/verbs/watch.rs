@@ -15,7 +15,7 @@ use crate::verbs::status::because;
 
 pub(crate) async fn run(context: &Context, args: &WatchArgs) -> Outcome {
     let names = args.names.iter().map(|name| election_name(name)).collect::<Result<_, _>>()?;
-    let tenure = context.connect().await?;
+    let tenure = context.watch().await?;
     if !tenure.capabilities().journal {
         let kind = tenure.capabilities().name;
         let what = format!("the store {kind} keeps no journal to watch");
@@ -23,7 +23,7 @@ pub(crate) async fn run(context: &Context, args: &WatchArgs) -> Outcome {
     }
     let mut lines = Lines { out: context.output, names, left: args.count };
     let after = match args.from {
-        Some(seq) => Some(Seq::new(seq)),
+        Some(seq) => Some(known_place(context, &tenure, seq).await?),
         None => Some(lines.present(&tenure).await?),
     };
     let mut journal = tenure.follow(after)?;
@@ -42,6 +42,21 @@ pub(crate) async fn run(context: &Context, args: &WatchArgs) -> Outcome {
         }
     }
     Ok(Exit::Ok)
+}
+
+/// A place that the journal has reached. One beyond it is a mistake: to wait
+/// until it is reached would pass over all that happens before.
+async fn known_place(context: &Context, tenure: &Tenure, seq: u64) -> Outcome<Seq> {
+    let (newest, _) = tenure.journal(1).await?;
+    if seq <= newest.get() {
+        return Ok(Seq::new(seq));
+    }
+    let namespace = &context.namespace;
+    let what =
+        format!("the journal of the namespace {namespace:?} ends at {newest}: it has no {seq}");
+    let remedy = format!("give --from {newest} for what happens from now on");
+    let hint = "if it once did, another store is meant, or this one was restored from a backup";
+    Err(Failure::usage(format!("{what}; {remedy}; {hint}")))
 }
 
 /// What is printed, and how much of it yet.

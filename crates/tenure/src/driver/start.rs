@@ -23,6 +23,7 @@ pub(crate) struct Plan {
     pub(crate) profile: Profile,
     pub(crate) settings: Settings,
     pub(crate) time: Time,
+    pub(crate) read_only: bool,
     pub(crate) metrics: Hook,
 }
 
@@ -112,7 +113,7 @@ fn run_thread(
 }
 
 async fn open(plan: &Plan) -> Result<(Opened, Timer)> {
-    let opened = plan.target.open(&plan.time, &plan.settings).await?;
+    let opened = plan.target.open(&plan.time, &plan.settings, plan.read_only).await?;
     let timer = Timer::new(plan.time.clone())
         .map_err(|source| Error::System { what: "making a timer", source })?;
     Ok((opened, timer))
