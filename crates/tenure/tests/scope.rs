@@ -217,3 +217,35 @@ async fn run_if_leader_is_cancelled_with_the_leadership() {
     assert_eq!(lost.unwrap(), Some(leadership.number()));
     assert_eq!(election.run_if_leader(|_| async {}).await, None);
 }
+
+/// L8: a stage works with members of any namespace, and where two have elections of
+/// one name it can be told which.
+#[tokio::test]
+async fn a_stage_works_in_every_namespace() {
+    let stage = Stage::new();
+    let a = stage.connect_with(|m| m.id("a").namespace("billing")).await.unwrap();
+    let election = a.election("e");
+    let scope = tokio::spawn(async move {
+        let work = election.lead(|leadership| async move {
+            leadership.stopping().await;
+            Ok::<_, Infallible>(())
+        });
+        work.await
+    });
+    assert_eq!(within(stage.until_led("e")).await.unwrap().member.id, *a.id());
+    stage.pause("e").await.unwrap();
+    stage.ask_to_step_down("e", "deploying").await.unwrap();
+    within(scope).await.unwrap().unwrap();
+    assert!(a.election("e").view().await.unwrap().paused.is_some());
+    stage.resume("e").await.unwrap();
+    stage.advance(secs(11)).await;
+
+    let kept = within(a.election("e").campaign()).await.unwrap();
+    let b = stage.connect_with(|m| m.id("b").namespace("shipping")).await.unwrap();
+    let lost = within(b.election("e").campaign()).await.unwrap();
+    let there = stage.in_namespace("shipping").unwrap();
+    assert_eq!(within(there.until_led("e")).await.unwrap().member.id, *b.id());
+    assert_eq!(there.lose("e").await.unwrap(), Some(lost.number()));
+    assert!(kept.is_current() && !lost.is_current());
+    assert!(stage.in_namespace("a\u{0}b").is_err());
+}

@@ -74,11 +74,12 @@
 
 mod paced;
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tenure_core::{
-    Amend, Amended, ElectionName, Holder, MemberId, Namespace, Note, Query, TermNumber,
+    Amend, Amended, ElectionName, ElectionView, Holder, MemberId, Namespace, Note, Query,
+    TermNumber,
 };
 use tenure_store::MemoryStore;
 
@@ -101,7 +102,17 @@ pub struct Stage {
     clock: Arc<ManualClock>,
     paced: Paced,
     faults: FaultyStore,
-    members: Arc<Mutex<Vec<Weak<Shared>>>>,
+    cast: Arc<Mutex<Cast>>,
+    /// Where its own verbs look; if not said, wherever its members are.
+    only: Option<Namespace>,
+}
+
+/// Who was on a stage.
+#[derive(Debug, Default)]
+struct Cast {
+    members: Vec<Weak<Shared>>,
+    /// Of all that ever were, in the order in which they came.
+    namespaces: Vec<Namespace>,
 }
 
 impl Default for Stage {
@@ -118,7 +129,32 @@ impl Stage {
         let memory = MemoryStore::with_clock(clock.clone()).shared();
         let paced = Paced::new(memory, clock.clone());
         let faults = FaultyStore::new(Arc::new(paced.clone()));
-        Self { clock, paced, faults, members: Arc::default() }
+        Self { clock, paced, faults, cast: Arc::default(), only: None }
+    }
+
+    /// The same stage, whose [`until_led`](Self::until_led), [`lose`](Self::lose),
+    /// [`ask_to_step_down`](Self::ask_to_step_down), [`pause`](Self::pause) and so on
+    /// are about this namespace alone. Without it they are about the first namespace of
+    /// the stage's members in which anybody leads that election or stands for it, so
+    /// that it is needed only where two namespaces have elections of one name.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// use tenure::testing::Stage;
+    ///
+    /// let stage = Stage::new();
+    /// let here = stage.connect_with(|m| m.id("a").namespace("billing")).await?;
+    /// let there = stage.connect_with(|m| m.id("b").namespace("shipping")).await?;
+    /// let kept = here.election("nightly").campaign().await?;
+    /// let lost = there.election("nightly").campaign().await?;
+    /// stage.in_namespace("shipping")?.lose("nightly").await?;
+    /// assert!(kept.is_current() && !lost.is_current());
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub fn in_namespace(&self, namespace: impl Into<String>) -> Result<Self> {
+        Ok(Self { only: Some(Namespace::new(namespace.into())?), ..self.clone() })
     }
 
     /// A member called `id` on this stage, with the default timings: a ttl of
@@ -143,9 +179,13 @@ impl Stage {
     pub async fn connect_with(&self, options: impl FnOnce(Builder) -> Builder) -> Result<Tenure> {
         let builder = Tenure::with_store(self.faults.shared());
         let tenure = options(builder).manual_clock(self.clock.clone()).connect().await?;
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        members.retain(|member| member.strong_count() > 0);
-        members.push(Arc::downgrade(&tenure.shared));
+        let mut cast = self.cast();
+        cast.members.retain(|member| member.strong_count() > 0);
+        cast.members.push(Arc::downgrade(&tenure.shared));
+        if !cast.namespaces.contains(tenure.namespace()) {
+            cast.namespaces.push(tenure.namespace().clone());
+        }
+        drop(cast);
         Ok(tenure)
     }
 
@@ -209,8 +249,11 @@ impl Stage {
     }
 
     fn members(&self) -> Vec<Arc<Shared>> {
-        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        members.iter().filter_map(Weak::upgrade).collect()
+        self.cast().members.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn cast(&self) -> MutexGuard<'_, Cast> {
+        self.cast.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns once no member has anything to do before the clock moves on.
@@ -234,7 +277,7 @@ impl Stage {
         let name = ElectionName::new(election).ok()?;
         loop {
             self.settle().await;
-            if let Some(holder) = self.holder(&name).await {
+            if let Some(holder) = self.find(&name).await.1.and_then(|view| view.holder) {
                 return Some(holder);
             }
         }
@@ -248,9 +291,9 @@ impl Stage {
     /// the stage's clock to be heard of.
     pub async fn lose(&self, election: impl AsRef<str>) -> Result<Option<TermNumber>> {
         let name = ElectionName::new(election)?;
-        let Some(view) = self.view(&name).await else { return Ok(None) };
+        let Some(view) = self.find(&name).await.1 else { return Ok(None) };
         let (Some(holder), number) = (view.holder, view.number) else { return Ok(None) };
-        self.amend(Amend::Evict { member: holder.member.id, now: true, by: note() }).await?;
+        self.amend(&name, Amend::Evict { member: holder.member.id, now: true, by: note() }).await?;
         Ok(Some(number))
     }
 
@@ -262,7 +305,8 @@ impl Stage {
     ) -> Result<Amended> {
         let election = ElectionName::new(election)?;
         let (number, to, reason, by) = (None, None, Note::new(reason), note());
-        self.amend(Amend::StepDown { election, number, to, reason, by }).await
+        let name = election.clone();
+        self.amend(&name, Amend::StepDown { election, number, to, reason, by }).await
     }
 
     /// Asks whoever leads an election to hand over to the candidate `to`.
@@ -273,37 +317,51 @@ impl Stage {
     ) -> Result<Amended> {
         let election = ElectionName::new(election)?;
         let (number, to, reason, by) = (None, Some(to.clone()), Note::default(), note());
-        self.amend(Amend::StepDown { election, number, to, reason, by }).await
+        let name = election.clone();
+        self.amend(&name, Amend::StepDown { election, number, to, reason, by }).await
     }
 
     /// Lets nobody be newly elected until [`resume`](Self::resume).
     pub async fn pause(&self, election: impl AsRef<str>) -> Result<Amended> {
         let (election, reason, by) = (ElectionName::new(election)?, Note::default(), note());
-        self.amend(Amend::Pause { election, reason, by }).await
+        let name = election.clone();
+        self.amend(&name, Amend::Pause { election, reason, by }).await
     }
 
     /// Lifts a pause.
     pub async fn resume(&self, election: impl AsRef<str>) -> Result<Amended> {
         let (election, by) = (ElectionName::new(election)?, note());
-        self.amend(Amend::Resume { election, by }).await
+        let name = election.clone();
+        self.amend(&name, Amend::Resume { election, by }).await
     }
 
     /// The test's own requests meet no faults and no delay, and are not
     /// counted.
-    async fn amend(&self, amend: Amend) -> Result<Amended> {
-        let amended = self.paced.inner().amend(&Namespace::default(), &amend).await?;
+    async fn amend(&self, election: &ElectionName, amend: Amend) -> Result<Amended> {
+        let (ns, _) = self.find(election).await;
+        let amended = self.paced.inner().amend(&ns, &amend).await?;
         self.advance(HEARD_OF).await;
         Ok(amended)
     }
 
-    async fn view(&self, election: &ElectionName) -> Option<tenure_core::ElectionView> {
-        let query = Query::elections([election.clone()]);
-        let snapshot = self.paced.inner().read(&Namespace::default(), &query).await.ok()?;
-        snapshot.elections.into_iter().next()
-    }
-
-    async fn holder(&self, election: &ElectionName) -> Option<Holder> {
-        self.view(election).await?.holder
+    /// The namespace that a verb about this election is about, and what is known of
+    /// the election there.
+    async fn find(&self, election: &ElectionName) -> (Namespace, Option<ElectionView>) {
+        let all = match &self.only {
+            Some(only) => vec![only.clone()],
+            None => self.cast().namespaces.clone(),
+        };
+        let mut first = None;
+        for ns in all {
+            let query = Query { candidates: true, ..Query::elections([election.clone()]) };
+            let read = self.paced.inner().read(&ns, &query).await.ok();
+            let view = read.and_then(|snapshot| snapshot.elections.into_iter().next());
+            if view.as_ref().is_some_and(|v| v.holder.is_some() || !v.candidates.is_empty()) {
+                return (ns, view);
+            }
+            first.get_or_insert((ns, view));
+        }
+        first.unwrap_or_default()
     }
 }
 
