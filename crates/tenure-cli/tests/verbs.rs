@@ -143,6 +143,32 @@ fn history_says_who_how_long_and_why_and_points_out_flapping() {
     assert!(world.text(&["history", "--since", "1h"]).contains("jobs"));
 }
 
+/// L13: a leader that was killed, and that nobody has followed, is not said to lead
+/// until now; one that leads is.
+#[test]
+fn history_does_not_say_now_of_a_leader_that_was_killed() {
+    let world = World::new();
+    let leader = world.run("a", &["-e", "jobs", "--ttl", "2s", "--", "sleep", "1000"]);
+    wait_for("the leader", || world.leader("jobs").0);
+    let last = |world: &World| world.json(&["history", "jobs"])["elections"][0]["terms"][0].clone();
+    let says_now = |text: &str| text.split_whitespace().any(|word| word == "now");
+    assert!(says_now(&world.text(&["history", "jobs"])));
+    assert_eq!(last(&world)["stands"], true);
+
+    leader.signal(rustix::process::Signal::KILL);
+    wait_for("the vacancy", || world.leader("jobs").0.is_none().then_some(()));
+    let text = world.text(&["history", "jobs"]);
+    assert!(!says_now(&text), "{text}");
+    assert!(text.contains("unknown") && text.contains("not live any more"), "{text}");
+    let term = last(&world);
+    assert_eq!((&term["stands"], &term["to"]), (&serde_json::json!(false), &Value::Null), "{term}");
+
+    // Somebody follows: now it is known.
+    world.text(&["run", "-q", "-e", "jobs", "--id", "b", "--", "true"]);
+    let term = last(&world);
+    assert!(term["to"].is_string() && term["ended"].is_string(), "{term}");
+}
+
 /// What happened to the request is said, also when nothing did.
 #[test]
 fn resign_says_what_happened() {

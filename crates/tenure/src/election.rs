@@ -138,18 +138,7 @@ impl Election {
     /// The newest terms, oldest first: who, from when to when, and why they
     /// ended. As far back as the store keeps its journal.
     pub async fn history(&self, limit: usize) -> Result<Vec<PastTerm>> {
-        // A term makes two entries, and some of other kinds lie between: as
-        // many as there are candidates.
-        let mut asked = limit.saturating_mul(6);
-        loop {
-            let entries = self.journal(asked).await?;
-            let mut terms = crate::history::terms(&entries);
-            if terms.len() >= limit || entries.len() < asked {
-                terms.drain(..terms.len().saturating_sub(limit));
-                return Ok(terms);
-            }
-            asked = asked.saturating_mul(8);
-        }
+        crate::history::read(&self.shared, self.name()?, limit).await
     }
 
     /// Follows the election without standing: the present state first, then

@@ -63,7 +63,11 @@ pub(crate) async fn run(context: &Context, args: &HistoryArgs) -> Outcome {
 fn stood_since(past: &PastTerm, since: Duration) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let from = Timestamp::from_unix_millis(millis(now.saturating_sub(since)));
-    past.ended.is_none_or(|(at, _)| at >= from)
+    match past.ended {
+        Some((at, _)) => at >= from,
+        // Of one that is over, with its end not written down, only the beginning is known.
+        None => past.stands.is_some() || past.term.elected_at >= from,
+    }
 }
 
 fn lasted(past: &PastTerm) -> Option<Duration> {
@@ -81,6 +85,8 @@ fn term_json(past: &PastTerm) -> Value {
         "to": past.ended.map(|(at, _)| span::moment(at)),
         "lasted_ms": lasted(past).map(millis),
         "ended": past.ended.map(|(_, cause)| cause_text(cause)),
+        "stands": past.stands.is_some(),
+        "remaining_ms": past.stands.map(millis),
         "seq": past.seq.get(),
     })
 }
@@ -89,11 +95,13 @@ fn people(out: Output, name: &str, terms: &[PastTerm]) -> Outcome<()> {
     out.line(&out.paint(Tone::Strong, name))?;
     let mut table = Table::new(&["term", "leader", "from", "to", "lasted", "ended"]);
     for past in terms {
-        let (to, ended) = match past.ended {
-            Some((at, cause)) => (span::moment_short(at), cause_text(cause)),
-            None => ("now".into(), ""),
+        let (to, ended) = match (past.ended, past.stands) {
+            (Some((at, cause)), _) => (span::moment_short(at), cause_text(cause)),
+            (None, Some(_)) => ("now".into(), ""),
+            // Nobody has taken over, so nobody has written down when.
+            (None, None) => ("unknown".into(), "not live any more"),
         };
-        let tone = if past.ended.is_none() { Tone::Good } else { Tone::Plain };
+        let tone = if past.stands.is_some() { Tone::Good } else { Tone::Plain };
         table.row(vec![
             (Tone::Plain, past.term.number.to_string()),
             (tone, past.term.member.id.to_string()),
