@@ -40,6 +40,7 @@ pub struct Builder {
     metadata: Vec<u8>,
     settings: SettingsBuilder,
     metrics: Option<Arc<dyn Metrics>>,
+    patience: Duration,
     time: Time,
     read_only: bool,
 }
@@ -62,6 +63,7 @@ impl Builder {
             metadata: Vec::new(),
             settings: SettingsBuilder::preset(Preset::Normal),
             metrics: None,
+            patience: Duration::ZERO,
             time: Time::Boot,
             read_only: false,
         }
@@ -157,6 +159,18 @@ impl Builder {
         self
     }
 
+    /// Waits for a store that is away when the program starts: `connect` tries again,
+    /// with growing pauses of at most two seconds, and fails with
+    /// [`Error::StoreAway`] when this time is over. Not at all if not set: then the first
+    /// failure is the answer. What waiting cannot mend (a password, a URL, somebody
+    /// else's tables) is answered at once in any case. Drop the future to give up.
+    ///
+    /// Once it is connected, a store that goes away is waited for without a limit.
+    pub fn wait_for_store(mut self, limit: Duration) -> Self {
+        self.patience = limit;
+        self
+    }
+
     /// A clock that moves only when a test says so. A store that is given must
     /// be on the same clock.
     pub fn manual_clock(mut self, clock: Arc<ManualClock>) -> Self {
@@ -182,6 +196,7 @@ impl Builder {
             id: id.clone(),
             profile,
             settings: settings.clone(),
+            patience: self.patience,
             time: self.time.clone(),
             read_only: self.read_only,
             metrics: Hook::start(self.metrics)

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{BadName, BadSettings, ElectionName, LostReason, TermNumber};
+use tenure_store::ErrorKind;
 
 /// What this crate's calls answer with.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -53,6 +54,21 @@ pub enum Error {
         /// The term.
         number: TermNumber,
     },
+    /// The store could not be opened in the time that
+    /// [`Builder::wait_for_store`](crate::Builder::wait_for_store) gave it.
+    #[error(
+        "the store could not be opened within {waited:?}, in {tries} tries; the last one said: \
+         {last}. Nothing was written. Check that the store runs, or wait longer"
+    )]
+    StoreAway {
+        /// How long it was waited.
+        waited: Duration,
+        /// How often it was tried.
+        tries: u32,
+        /// What the last try said.
+        #[source]
+        last: Box<Error>,
+    },
     /// The member has been shut down.
     #[error("this member has been shut down: connect again")]
     ShutDown,
@@ -64,6 +80,24 @@ pub enum Error {
         /// What it said.
         source: std::io::Error,
     },
+}
+
+impl Error {
+    /// Whether waiting may help: the store is away, busy, or refuses writes for now.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Error::Store(store) => matches!(
+                store.kind(),
+                ErrorKind::Unreachable
+                    | ErrorKind::Timeout
+                    | ErrorKind::Busy
+                    | ErrorKind::Unwritable
+            ),
+            Error::StoreAway { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 /// How a [`lead`](crate::Election::lead) scope ended other than well.

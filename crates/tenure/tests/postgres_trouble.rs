@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 
 use common::{secs, within};
 use server::Server;
-use tenure::{Happening, Tenure};
+use tenure::{Error, Happening, Tenure};
 
 async fn connect(url: &str, id: &str, ttl: Duration) -> Tenure {
     let member = Tenure::builder(url).namespace("n").id(id).ttl(ttl);
@@ -66,6 +66,35 @@ async fn a_server_that_is_restarted_ends_no_campaign() {
     second.resign().await.unwrap();
     let third = within(other).await.unwrap().expect("nor this one");
     assert!(third.is_current() && third.token() > token, "{} after {token}", third.token());
+}
+
+/// L14: a store that is down when the program starts is waited for, if the program wants
+/// that, and only so long; what waiting cannot mend is answered at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_down_at_the_start_is_waited_for() {
+    let mut server = Server::start();
+    server.kill();
+    let url = server.url();
+    let at_once = within(Tenure::connect(&url)).await.unwrap_err();
+    assert!(matches!(at_once, Error::Store(_)) && at_once.may_pass(), "{at_once}");
+
+    let patience = Duration::from_millis(300);
+    let too_short = within(Tenure::builder(&url).wait_for_store(patience).connect()).await;
+    let error = too_short.unwrap_err();
+    let Error::StoreAway { waited, tries, last } = &error else { panic!("{error:?}") };
+    assert!(*waited >= patience && *tries > 1 && last.may_pass(), "{error:?}");
+    let said = error.to_string();
+    assert!(said.contains("within") && said.contains(&last.to_string()), "{said}");
+
+    let waits = Tenure::builder(&url).wait_for_store(secs(120));
+    let waits = tokio::spawn(waits.connect());
+    server.up();
+    let tenure = within(waits).await.unwrap().unwrap();
+    within(tenure.election("e").campaign()).await.unwrap();
+
+    let wrong = format!("{url}?sslmode=bad");
+    let never = Tenure::builder(wrong).wait_for_store(secs(3_600));
+    assert!(!within(never.connect()).await.unwrap_err().may_pass());
 }
 
 /// Long enough that a machine with much else to do hands a term over in time.

@@ -20,7 +20,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure::{ErrorKind, Metric, Metrics, Tenure};
+use tenure::{Metric, Metrics, Tenure};
 use tokio::sync::Notify;
 
 use crate::args::{OnLost, RunArgs};
@@ -159,7 +159,7 @@ async fn patiently(
         };
         let waited = clock::now().since(began);
         let too_long = args.wait.is_some_and(|limit| waited + pause > limit);
-        let final_word = args.no_wait || too_long || !may_pass(&error);
+        let final_word = args.no_wait || too_long || !error.may_pass();
         let failure = Failure::connecting(error, &context.shown_store());
         if final_word {
             return Err(failure);
@@ -171,13 +171,4 @@ async fn patiently(
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(Duration::from_secs(5));
     }
-}
-
-/// Whether waiting may help.
-fn may_pass(error: &tenure::Error) -> bool {
-    let tenure::Error::Store(store) = error else { return false };
-    matches!(
-        store.kind(),
-        ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Busy | ErrorKind::Unwritable
-    )
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tenure_core::{Machine, MemberId, Namespace, Profile, Settings};
 use tenure_store::{Capabilities, Store};
@@ -14,6 +15,10 @@ use crate::metrics::Hook;
 use crate::time::{Time, Timer};
 use crate::{Error, Result};
 
+/// How long to pause before a store that is away is tried again, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
 /// All that a driver is started with.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -22,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) id: MemberId,
     pub(crate) profile: Profile,
     pub(crate) settings: Settings,
+    /// How long a store that is away is waited for.
+    pub(crate) patience: Duration,
     pub(crate) time: Time,
     pub(crate) read_only: bool,
     pub(crate) metrics: Hook,
@@ -66,7 +73,7 @@ fn run_thread(
     seed: u128,
     board: Arc<Board>,
     commands: mpsc::UnboundedReceiver<Command>,
-    ready: oneshot::Sender<Result<Connected>>,
+    mut ready: oneshot::Sender<Result<Connected>>,
 ) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -76,7 +83,12 @@ fn run_thread(
         }
     };
     runtime.block_on(async move {
-        let opened = match open(&plan).await {
+        let opened = tokio::select! {
+            opened = open(&plan) => opened,
+            // Nobody waits for it any more.
+            () = ready.closed() => return,
+        };
+        let opened = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 let _ = ready.send(Err(error));
@@ -113,10 +125,35 @@ fn run_thread(
 }
 
 async fn open(plan: &Plan) -> Result<(Opened, Timer)> {
-    let opened = plan.target.open(&plan.time, &plan.settings, plan.read_only).await?;
+    let opened = open_patiently(plan).await?;
     let timer = Timer::new(plan.time.clone())
         .map_err(|source| Error::System { what: "making a timer", source })?;
     Ok((opened, timer))
+}
+
+/// Opens the store. One that is away is tried again until the patience is over.
+async fn open_patiently(plan: &Plan) -> Result<Opened> {
+    let began = plan.time.now();
+    let mut pause = FIRST_PAUSE;
+    let mut tries = 0;
+    loop {
+        let error = match plan.target.open(&plan.time, &plan.settings, plan.read_only).await {
+            Ok(opened) => return Ok(opened),
+            Err(error) => error,
+        };
+        tries += 1;
+        if plan.patience.is_zero() || !error.may_pass() {
+            return Err(error);
+        }
+        let waited = plan.time.now().since(began);
+        let left = plan.patience.saturating_sub(waited);
+        if left.is_zero() {
+            return Err(Error::StoreAway { waited, tries, last: Box::new(error) });
+        }
+        tracing::warn!(target: "tenure", %error, "the store is away, and is tried again");
+        plan.time.sleep(pause.min(left)).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
 }
 
 /// Random bytes from the operating system.
