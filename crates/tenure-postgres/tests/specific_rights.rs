@@ -298,7 +298,7 @@ async fn a_caller_puts_nothing_of_its_own_into_the_lean_heartbeat() {
 async fn who_may_only_connect_delays_and_decides_nothing() {
     let roles = ["guest"];
     let stage = Stage::new(&roles, "").await;
-    let owner = stage.open_as_superuser("request_timeout_ms=1000").await.unwrap();
+    let owner = stage.open_as_superuser("request_timeout_ms=4000").await.unwrap();
     let term = leader(&owner, "a", 1, "e").await;
     owner.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
     let guest = stage.client("guest").await;
@@ -359,7 +359,7 @@ async fn who_may_call_the_verbs_may_steer_everybody() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_that_is_held_is_not_told_as_the_namespace() {
     let place = Place::new();
-    let options = place.options().request_timeout(std::time::Duration::from_millis(1_000));
+    let options = place.options().request_timeout(std::time::Duration::from_secs(4));
     let store = place.open_with(options).await;
     let me = joined(&store, "a", 1).await;
     let holder = admin().await;
