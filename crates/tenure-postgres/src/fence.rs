@@ -1,95 +1,92 @@
 //! The fence: a stale leader's write is refused in its own transaction.
 
-use tenure_core::{Namespace, Term, TermNumber};
-use tenure_store::{Error, ErrorKind, FenceError, FenceIn};
+use tenure_core::TermNumber;
+use tenure_store::{Error, ErrorKind, FenceError, FenceIn, FencedTerm};
 use tokio_postgres::types::Type;
 
+use crate::KIND;
 use crate::schema::put;
 
 /// The SQLSTATE by which the function says that a term is over.
 const OVER: &str = "TN001";
-/// Where Tenure's schema is unless something else is said.
-const SCHEMA: &str = "tenure";
+/// The SQLSTATE by which the function says that the term is another store's.
+const STRANGER: &str = "TN002";
 
 /// Marks fences that are set in a PostgreSQL database; nobody has to name it.
 #[derive(Clone, Copy, Debug)]
 pub enum Postgres {}
 
-/// A transaction, together with the schema that Tenure lives in.
-#[derive(Debug)]
-pub struct Fenced<'t, T> {
-    transaction: &'t mut T,
-    schema: String,
+/// What to ask, of the schema that the term was given out in and no other.
+struct Question<'a> {
+    term: FencedTerm<'a>,
+    call: String,
+    number: i64,
+    store: String,
+    life: String,
 }
 
-/// Says in which schema to look, where it is not called `tenure`:
-/// `leadership.fence(&mut in_schema(&mut tx, "elections"))`.
-pub fn in_schema<T>(transaction: &mut T, schema: impl Into<String>) -> Fenced<'_, T> {
-    Fenced { transaction, schema: schema.into() }
-}
-
-fn call(schema: &str) -> String {
-    put("SELECT {schema}.fence($1, $2, $3)", schema)
-}
-
-fn number(term: &Term) -> i64 {
-    crate::rows::signed(term.number.get())
-}
-
-/// What a failed call means. Without a verdict of the function's own, nothing is
-/// proven.
-fn verdict(term: &Term, code: Option<&str>, detail: Option<&str>, said: String) -> FenceError {
-    match code {
-        Some(OVER) => FenceError::Superseded {
-            election: term.election.clone(),
-            number: term.number,
-            newest: TermNumber::new(detail.and_then(|d| d.parse().ok()).unwrap_or(0)),
-        },
-        Some("40001" | "40P01" | "55P03") => FenceError::Store(
-            Error::new(ErrorKind::Busy, "the fence met a newer state than the transaction's")
-                .caused_by(said)
-                .remedy("roll back and begin a new transaction"),
-        ),
-        Some("42883" | "3F000") => FenceError::Store(
-            Error::new(ErrorKind::Foreign, "this database has no such fence")
-                .caused_by(said)
-                .remedy("fence in the database the elections are kept in; name its schema"),
-        ),
-        _ => FenceError::Store(
-            Error::new(ErrorKind::Unreachable, "asking for the fence failed").caused_by(said),
-        ),
+impl<'a> Question<'a> {
+    /// Refuses at once what no PostgreSQL database ever gave out.
+    fn about(term: FencedTerm<'a>) -> Result<Self, FenceError> {
+        let store = term.store;
+        let (KIND, Some(id), Some(schema)) = (store.kind, store.id, &store.schema) else {
+            return Err(term.stranger("a PostgreSQL database"));
+        };
+        Ok(Self {
+            term,
+            // The uuids as text: a driver has a uuid of its own only where it was asked to.
+            call: put("SELECT {schema}.fence($1, $2, $3, $4::text::uuid, $5::text::uuid)", schema),
+            number: crate::rows::signed(term.term.number.get()),
+            store: id.to_string(),
+            life: term.term.member.incarnation.to_string(),
+        })
     }
-}
 
-async fn by_tokio_postgres(
-    transaction: &tokio_postgres::Transaction<'_>,
-    schema: &str,
-    ns: &Namespace,
-    term: &Term,
-) -> Result<(), FenceError> {
-    let (ns, election, number) = (ns.as_str(), term.election.as_str(), number(term));
-    let params = [
-        (&ns as &(dyn tokio_postgres::types::ToSql + Sync), Type::TEXT),
-        (&election as _, Type::TEXT),
-        (&number as _, Type::INT8),
-    ];
-    let asked = transaction.query_typed(&call(schema), &params).await;
-    asked.map(drop).map_err(|error| {
-        let db = error.as_db_error();
-        let code = db.map(|db| db.code().code());
-        verdict(term, code, db.and_then(|db| db.detail()), error.to_string())
-    })
+    /// What a failed call means. Without a verdict of the function's own, nothing is
+    /// proven.
+    fn verdict(&self, code: Option<&str>, detail: Option<&str>, said: String) -> FenceError {
+        let term = self.term.term;
+        match code {
+            Some(OVER) => FenceError::Superseded {
+                election: term.election.clone(),
+                number: term.number,
+                newest: TermNumber::new(detail.and_then(|d| d.parse().ok()).unwrap_or(0)),
+            },
+            Some(STRANGER) => self.term.stranger(detail.unwrap_or("another store")),
+            Some("40001" | "40P01" | "55P03") => FenceError::Store(
+                Error::new(ErrorKind::Busy, "the fence met a newer state than the transaction's")
+                    .caused_by(said)
+                    .remedy("roll back and begin a new transaction"),
+            ),
+            Some("42883" | "3F000") => {
+                let schema = self.term.store.schema.as_deref().unwrap_or_default();
+                self.term.stranger(format!("a database without Tenure's schema {schema:?}"))
+            }
+            _ => FenceError::Store(
+                Error::new(ErrorKind::Unreachable, "asking for the fence failed").caused_by(said),
+            ),
+        }
+    }
 }
 
 impl FenceIn<Postgres> for tokio_postgres::Transaction<'_> {
-    async fn fence_in(&mut self, ns: &Namespace, term: &Term) -> Result<(), FenceError> {
-        by_tokio_postgres(self, SCHEMA, ns, term).await
-    }
-}
-
-impl FenceIn<Postgres> for Fenced<'_, tokio_postgres::Transaction<'_>> {
-    async fn fence_in(&mut self, ns: &Namespace, term: &Term) -> Result<(), FenceError> {
-        by_tokio_postgres(self.transaction, &self.schema, ns, term).await
+    async fn fence_in(&mut self, term: FencedTerm<'_>) -> Result<(), FenceError> {
+        let asked = Question::about(term)?;
+        let ns = term.ns.as_str();
+        let election = term.term.election.as_str();
+        let params = [
+            (&ns as &(dyn tokio_postgres::types::ToSql + Sync), Type::TEXT),
+            (&election as _, Type::TEXT),
+            (&asked.number as _, Type::INT8),
+            (&asked.store as _, Type::TEXT),
+            (&asked.life as _, Type::TEXT),
+        ];
+        let answer = self.query_typed(&asked.call, &params).await;
+        answer.map(drop).map_err(|error| {
+            let db = error.as_db_error();
+            let code = db.map(|db| db.code().code());
+            asked.verdict(code, db.and_then(|db| db.detail()), error.to_string())
+        })
     }
 }
 
@@ -98,24 +95,20 @@ mod by_sqlx {
     use sqlx::postgres::{PgConnection, PgDatabaseError};
     use sqlx::{Executor, Transaction};
 
-    use super::{
-        Error, ErrorKind, FenceError, FenceIn, Fenced, Namespace, Postgres, SCHEMA, Term, call,
-        number, verdict,
-    };
+    use super::{Error, ErrorKind, FenceError, FenceIn, FencedTerm, Postgres, Question};
 
-    async fn fence(
-        connection: &mut PgConnection,
-        schema: &str,
-        ns: &Namespace,
-        term: &Term,
-    ) -> Result<(), FenceError> {
-        let text = call(schema);
-        let query =
-            sqlx::query(&text).bind(ns.as_str()).bind(term.election.as_str()).bind(number(term));
+    async fn fence(connection: &mut PgConnection, term: FencedTerm<'_>) -> Result<(), FenceError> {
+        let asked = Question::about(term)?;
+        let query = sqlx::query(&asked.call)
+            .bind(term.ns.as_str())
+            .bind(term.term.election.as_str())
+            .bind(asked.number)
+            .bind(&asked.store)
+            .bind(&asked.life);
         let Err(error) = connection.execute(query).await else { return Ok(()) };
         let db = error.as_database_error().and_then(|e| e.try_downcast_ref::<PgDatabaseError>());
-        let (code, detail) = (db.map(PgDatabaseError::code), db.and_then(PgDatabaseError::detail));
-        Err(verdict(term, code, detail, error.to_string()))
+        let code = db.map(PgDatabaseError::code);
+        Err(asked.verdict(code, db.and_then(PgDatabaseError::detail), error.to_string()))
     }
 
     /// Whether the fence that was just set still holds. Its lock gave the
@@ -137,27 +130,14 @@ mod by_sqlx {
     }
 
     impl FenceIn<Postgres> for Transaction<'_, sqlx::Postgres> {
-        async fn fence_in(&mut self, ns: &Namespace, term: &Term) -> Result<(), FenceError> {
-            fence(self, SCHEMA, ns, term).await
-        }
-    }
-
-    impl FenceIn<Postgres> for Fenced<'_, Transaction<'_, sqlx::Postgres>> {
-        async fn fence_in(&mut self, ns: &Namespace, term: &Term) -> Result<(), FenceError> {
-            fence(self.transaction, &self.schema, ns, term).await
-        }
-    }
-
-    impl FenceIn<Postgres> for Fenced<'_, PgConnection> {
-        async fn fence_in(&mut self, ns: &Namespace, term: &Term) -> Result<(), FenceError> {
-            fence(self.transaction, &self.schema, ns, term).await?;
-            still_holds(self.transaction).await
+        async fn fence_in(&mut self, term: FencedTerm<'_>) -> Result<(), FenceError> {
+            fence(self, term).await
         }
     }
 
     impl FenceIn<Postgres> for PgConnection {
-        async fn fence_in(&mut self, ns: &Namespace, term: &Term) -> Result<(), FenceError> {
-            fence(self, SCHEMA, ns, term).await?;
+        async fn fence_in(&mut self, term: FencedTerm<'_>) -> Result<(), FenceError> {
+            fence(self, term).await?;
             still_holds(self).await
         }
     }

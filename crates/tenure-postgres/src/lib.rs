@@ -26,7 +26,10 @@ mod verbs;
 mod watch;
 mod words;
 
-pub use fence::{Fenced, Postgres, in_schema};
+pub use fence::Postgres;
 pub use options::{PostgresOptions, SslMode};
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use store::PostgresStore;
+
+/// What this kind of store is called, as in its URL.
+const KIND: &str = "postgres";

@@ -1,11 +1,11 @@
 //! The schema: its text, its version, and how it gets into a database.
 
-use tenure_store::{Error, ErrorKind, Result};
+use tenure_store::{Error, ErrorKind, Identity, Result};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 use crate::options::PostgresOptions;
-use crate::{error, owners};
+use crate::{KIND, error, owners};
 
 /// The version of the schema this program speaks.
 pub const VERSION: i32 = 1;
@@ -190,6 +190,23 @@ async fn installed(client: &Client, schema: &str) -> Result<Option<i32>> {
         _ => None,
     });
     version.map(Some).ok_or_else(|| error::damaged("no version of its schema"))
+}
+
+/// Which store this is: the number that its installation drew.
+pub(crate) async fn identity(client: &Client, schema: &str) -> Result<Identity> {
+    let ask = put("SELECT {schema}.store_id(), current_database()", schema);
+    let asked = client.simple_query(&ask).await;
+    let rows = asked.map_err(|error| {
+        error::of_request("asking which store this is", error::Effect::None, error).0
+    })?;
+    let found = rows.iter().find_map(|message| match message {
+        tokio_postgres::SimpleQueryMessage::Row(row) => {
+            Some((row.get(0)?.parse().ok()?, row.get(1)?.to_owned()))
+        }
+        _ => None,
+    });
+    let (id, database) = found.ok_or_else(|| error::damaged("no number of its own"))?;
+    Ok(Identity::new(KIND, id, format!("database {database:?}")).in_schema(schema))
 }
 
 fn is_missing(error: &tokio_postgres::Error) -> bool {

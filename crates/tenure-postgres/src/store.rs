@@ -1,6 +1,6 @@
 //! The store: the contract's verbs, carried to the server.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use tenure_core::{
@@ -8,8 +8,8 @@ use tenure_core::{
     Release, Seq, Snapshot,
 };
 use tenure_store::{
-    BootClock, Capabilities, Clock, Error, ErrorKind, Following, From, Result, SharedStore, Store,
-    Watch,
+    BootClock, Capabilities, Clock, Error, ErrorKind, Following, From, Identity, Result,
+    SharedStore, Store, Watch,
 };
 use tokio_postgres::types::Type;
 
@@ -58,6 +58,8 @@ pub(crate) struct Inner {
     pub(crate) requests: Link,
     pub(crate) texts: Texts,
     pub(crate) known: Known,
+    /// Set when it is opened.
+    identity: OnceLock<Identity>,
 }
 
 impl PostgresStore {
@@ -78,9 +80,12 @@ impl PostgresStore {
             options,
             hub,
             known: Known::default(),
+            identity: OnceLock::new(),
         });
         let session = inner.requests.session().await?;
         schema::ensure(&session.client, &inner.options).await?;
+        let identity = schema::identity(&session.client, &inner.options.schema).await?;
+        inner.identity.get_or_init(|| identity);
         inner.beats.session().await?;
         keeper::probe(&inner).await;
         inner.own_sessions().await;
@@ -236,7 +241,10 @@ impl Store for PostgresStore {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let mut capabilities = Capabilities::judging("postgres");
+        let mut capabilities = Capabilities::judging(crate::KIND);
+        if let Some(identity) = self.inner.identity.get() {
+            capabilities.identity = identity.clone();
+        }
         capabilities.polled_because = self.inner.hub.hearing().why();
         if capabilities.polled_because.is_some() {
             capabilities.watch = Watch::Polled(self.inner.options.poll);

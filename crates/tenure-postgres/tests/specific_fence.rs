@@ -9,8 +9,8 @@ use std::time::Duration;
 use common::words::*;
 use common::{Place, admin, waits_for_a_lock};
 use tenure_core::{Amend, Beat, Term};
-use tenure_postgres::{PostgresStore, in_schema};
-use tenure_store::{BootClock, Clock, ErrorKind, FenceError, FenceIn, Store};
+use tenure_postgres::{Postgres, PostgresStore};
+use tenure_store::{BootClock, Clock, ErrorKind, FenceError, FenceIn, FencedTerm, Store};
 use tokio_postgres::{Client, IsolationLevel};
 
 const LEVELS: [IsolationLevel; 3] =
@@ -22,8 +22,12 @@ async fn place() -> (Place, PostgresStore, Client) {
     (place, store, admin().await)
 }
 
-async fn fence(tx: &mut tokio_postgres::Transaction<'_>, p: &Place, term: &Term) -> Fenced {
-    match in_schema(tx, &p.schema).fence_in(&ns(), term).await {
+async fn fence(
+    tx: &mut tokio_postgres::Transaction<'_>,
+    of: &PostgresStore,
+    term: &Term,
+) -> Fenced {
+    match fence_in(of, tx, term).await {
         Ok(()) => Fenced::Holds,
         Err(FenceError::Superseded { newest, .. }) => Fenced::Over(newest.get()),
         Err(FenceError::Store(error)) if error.kind() == ErrorKind::Busy => Fenced::Again,
@@ -42,21 +46,21 @@ enum Fenced {
 /// level; nor does one that was given back.
 #[tokio::test]
 async fn the_newest_term_passes_and_an_older_one_does_not() {
-    let (place, store, mut client) = place().await;
+    let (_place, store, mut client) = place().await;
     let older = leader(&store, "a", 1, "e").await;
     for level in LEVELS {
         let mut tx = client.build_transaction().isolation_level(level).start().await.unwrap();
-        assert_eq!(fence(&mut tx, &place, &older).await, Fenced::Holds, "{level:?}");
+        assert_eq!(fence(&mut tx, &store, &older).await, Fenced::Holds, "{level:?}");
         tx.commit().await.unwrap();
     }
     store.release(&ns(), &release(&older)).await.unwrap();
     let mut tx = client.transaction().await.unwrap();
-    assert_eq!(fence(&mut tx, &place, &older).await, Fenced::Over(older.number.get()));
+    assert_eq!(fence(&mut tx, &store, &older).await, Fenced::Over(older.number.get()));
     tx.rollback().await.unwrap();
     let newer = leader(&store, "b", 2, "e").await;
     for level in LEVELS {
         let mut tx = client.build_transaction().isolation_level(level).start().await.unwrap();
-        let fenced = fence(&mut tx, &place, &older).await;
+        let fenced = fence(&mut tx, &store, &older).await;
         assert_eq!(fenced, Fenced::Over(newer.number.get()), "{level:?}");
         tx.rollback().await.unwrap();
     }
@@ -67,13 +71,13 @@ async fn the_newest_term_passes_and_an_older_one_does_not() {
 #[tokio::test]
 async fn an_old_snapshot_does_not_get_past_the_fence() {
     for level in LEVELS {
-        let (place, store, mut client) = place().await;
+        let (_place, store, mut client) = place().await;
         let older = leader(&store, "a", 1, "e").await;
         let mut tx = client.build_transaction().isolation_level(level).start().await.unwrap();
         tx.batch_execute("SELECT 1 FROM pg_class LIMIT 1").await.unwrap();
         store.release(&ns(), &release(&older)).await.unwrap();
         leader(&store, "b", 2, "e").await;
-        let fenced = fence(&mut tx, &place, &older).await;
+        let fenced = fence(&mut tx, &store, &older).await;
         match level {
             IsolationLevel::ReadCommitted => assert_eq!(fenced, Fenced::Over(2)),
             _ => assert_eq!(fenced, Fenced::Again, "{level:?}"),
@@ -98,7 +102,7 @@ async fn a_fence_waits_for_a_win_in_progress_and_then_fails() {
     winning.batch_execute(&win).await.unwrap();
     let checking = tokio::spawn(async move {
         let mut tx = client.transaction().await.unwrap();
-        fence(&mut tx, &place, &older).await
+        fence(&mut tx, &store, &older).await
     });
     waits_for_a_lock(&admin().await, "fence").await;
     winning.commit().await.unwrap();
@@ -116,7 +120,7 @@ async fn a_stuck_fenced_transaction_delays_the_successor_alone() {
     let term = won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     let mut client = admin().await;
     let mut stuck = client.transaction().await.unwrap();
-    assert_eq!(fence(&mut stuck, &place, &term).await, Fenced::Holds);
+    assert_eq!(fence(&mut stuck, &store, &term).await, Fenced::Holds);
 
     // Everything else goes on: heartbeats, other elections, requests, the end.
     let b = joined(&store, "b", 2).await;
@@ -142,7 +146,7 @@ async fn a_stuck_fenced_transaction_delays_the_successor_alone() {
     // Nothing new is fenced under the term that is over.
     let mut second = admin().await;
     let mut late = second.transaction().await.unwrap();
-    assert_eq!(fence(&mut late, &place, &term).await, Fenced::Over(1));
+    assert_eq!(fence(&mut late, &store, &term).await, Fenced::Over(1));
 
     stuck.commit().await.unwrap();
     let next = won(store.claim(&ns(), &claim(&b, "e", 3)).await.unwrap());
@@ -159,7 +163,7 @@ async fn a_short_fence_is_waited_out() {
     let b = joined(&store, "b", 2).await;
     let mut client = admin().await;
     let mut tx = client.transaction().await.unwrap();
-    assert_eq!(fence(&mut tx, &place, &term).await, Fenced::Holds);
+    assert_eq!(fence(&mut tx, &store, &term).await, Fenced::Holds);
     store.release(&ns(), &release(&term)).await.unwrap();
     let claiming = {
         let (store, b) = (store.clone(), b.clone());
@@ -204,29 +208,120 @@ async fn a_step_down_in_a_transaction_is_delivered_at_commit() {
 #[tokio::test]
 async fn sqlx_transactions_are_fenced_too() {
     use sqlx::{Connection, PgConnection};
-    let (place, store, _) = place().await;
+    let (_place, store, _) = place().await;
     let older = leader(&store, "a", 1, "e").await;
     let mut connection = PgConnection::connect(&common::url()).await.unwrap();
     let mut tx = connection.begin().await.unwrap();
-    in_schema(&mut tx, &place.schema).fence_in(&ns(), &older).await.unwrap();
+    fence_in(&store, &mut tx, &older).await.unwrap();
     tx.commit().await.unwrap();
     store.release(&ns(), &release(&older)).await.unwrap();
     let newer = leader(&store, "b", 2, "e").await;
     let mut tx = connection.begin().await.unwrap();
-    let over = in_schema(&mut tx, &place.schema).fence_in(&ns(), &older).await.unwrap_err();
+    let over = fence_in(&store, &mut tx, &older).await.unwrap_err();
     let FenceError::Superseded { newest, .. } = over else { panic!("{over}") };
     assert_eq!(newest, newer.number);
     tx.rollback().await.unwrap();
-    // In the default schema there may be nothing at all: then nothing is proven.
-    let mut bare = connection.begin().await.unwrap();
-    let unproven = in_schema(&mut bare, "no such schema").fence_in(&ns(), &newer).await;
-    let Err(FenceError::Store(error)) = unproven else { panic!("{unproven:?}") };
-    assert_eq!(error.kind(), ErrorKind::Foreign);
-    bare.rollback().await.unwrap();
+    // Another store, with a term of the same number and life.
+    let beside = Place::new();
+    let other = beside.open().await;
+    let stranger = leader(&other, "b", 2, "e").await;
+    let stranger = Term { number: newer.number, ..stranger };
+    beside.sql(&format!("UPDATE {{s}}.elections SET number = {}", newer.number)).await;
+    let mut tx = connection.begin().await.unwrap();
+    fence_in(&other, &mut tx, &stranger).await.expect("its own schema is asked");
+    refused_as_a_stranger(&mut tx, &store, &other, &beside, &newer).await;
+    tx.rollback().await.unwrap();
     // A fence without a transaction would hold nothing.
-    let loose = in_schema(&mut connection, &place.schema).fence_in(&ns(), &newer).await;
+    let loose = fence_in(&store, &mut connection, &newer).await;
     let Err(FenceError::Store(error)) = loose else { panic!("{loose:?}") };
     assert_eq!(error.kind(), ErrorKind::Invalid);
     sqlx::query("BEGIN").execute(&mut connection).await.unwrap();
-    in_schema(&mut connection, &place.schema).fence_in(&ns(), &newer).await.unwrap();
+    fence_in(&store, &mut connection, &newer).await.unwrap();
+}
+
+/// Fences a term of `store` under the identity of the schema beside it.
+async fn refused_as_a_stranger<T: FenceIn<Postgres>>(
+    tx: &mut T,
+    store: &PostgresStore,
+    beside: &PostgresStore,
+    place: &Place,
+    term: &Term,
+) {
+    let here = beside.capabilities().identity;
+    let mut from = store.capabilities().identity;
+    // The name of the schema is the same, as in another database.
+    from.schema = Some(place.schema.clone());
+    let refused = tx.fence_in(FencedTerm { store: &from, ns: &ns(), term }).await.unwrap_err();
+    let FenceError::Stranger { number, .. } = &refused else { panic!("{refused}") };
+    assert_eq!(*number, term.number);
+    let said = refused.to_string();
+    assert!(said.contains(&from.id.unwrap().to_string()), "where it came from: {said}");
+    assert!(said.contains(&here.id.unwrap().to_string()), "where this is: {said}");
+    assert!(said.contains(&place.schema) && said.contains("roll back"), "{said}");
+}
+
+/// L1: a schema of the same name in another database, with a term of the same
+/// namespace, election, number and life. The store's own number tells them apart, and
+/// the error says both.
+#[tokio::test]
+async fn a_store_of_the_same_name_is_told_apart_by_its_number() {
+    let (_place, store, mut client) = place().await;
+    let term = leader(&store, "a", 1, "e").await;
+    let beside = Place::new();
+    let other = beside.open().await;
+    let twin = leader(&other, "a", 1, "e").await;
+    assert_eq!((&twin.number, &twin.member), (&term.number, &term.member));
+    let mut tx = client.transaction().await.unwrap();
+    refused_as_a_stranger(&mut tx, &store, &other, &beside, &term).await;
+    tx.rollback().await.unwrap();
+    let mut tx = client.transaction().await.unwrap();
+    assert_eq!(fence(&mut tx, &other, &twin).await, Fenced::Holds);
+}
+
+/// L1: a number that was given out a second time, by a store that forgot the first, is
+/// of no use to the first one's holder: the fence compares the life too.
+#[tokio::test]
+async fn a_number_given_out_again_passes_only_for_its_own_life() {
+    let (_place, store, mut client) = place().await;
+    let term = leader(&store, "a", 1, "e").await;
+    let forgotten = Term { member: member("b", 2), ..term.clone() };
+    let mut tx = client.transaction().await.unwrap();
+    assert_eq!(fence(&mut tx, &store, &forgotten).await, Fenced::Over(term.number.get()));
+    tx.rollback().await.unwrap();
+    let mut tx = client.transaction().await.unwrap();
+    assert_eq!(fence(&mut tx, &store, &term).await, Fenced::Holds);
+}
+
+/// L1: a database in which the schema is not there proves nothing.
+#[tokio::test]
+async fn a_database_without_the_schema_is_a_stranger() {
+    let (_place, store, mut client) = place().await;
+    let term = leader(&store, "a", 1, "e").await;
+    let mut from = store.capabilities().identity;
+    from.schema = Some("no such schema".into());
+    let mut tx = client.transaction().await.unwrap();
+    let asked = FencedTerm { store: &from, ns: &ns(), term: &term };
+    let refused = tx.fence_in(asked).await.unwrap_err();
+    assert!(matches!(refused, FenceError::Stranger { .. }), "{refused}");
+    assert!(
+        refused.to_string().contains("without Tenure's schema \"no such schema\""),
+        "{refused}"
+    );
+}
+
+/// L1: what other languages have of it: the number of the store, which they may pass to
+/// the fence, and the fence of three arguments as it was.
+#[tokio::test]
+async fn sql_can_name_the_store_it_was_elected_in() {
+    let (place, store, client) = place().await;
+    let term = leader(&store, "a", 1, "e").await;
+    let schema = &place.schema;
+    let ask = async |arguments: &str| {
+        let call = format!("SELECT {schema}.fence('default', 'e', {}{arguments})", term.number);
+        client.batch_execute(&call).await.map_err(|error| error.code().unwrap().code().to_owned())
+    };
+    assert_eq!(ask("").await, Ok(()));
+    assert_eq!(ask(&format!(", {schema}.store_id()")).await, Ok(()));
+    assert_eq!(ask(", gen_random_uuid()").await, Err("TN002".into()));
+    assert_eq!(ask(", p_life => gen_random_uuid()").await, Err("TN001".into()));
 }

@@ -10,8 +10,8 @@ use common::server::Server;
 use common::words::*;
 use common::{Place, admin, connect, waits_for_a_lock};
 use tenure_core::{ElectionView, Hint, Join, MemberRef, Query, Release, Term};
-use tenure_postgres::{PostgresOptions, PostgresStore, in_schema};
-use tenure_store::{FenceIn, Followed, From, Store};
+use tenure_postgres::{PostgresOptions, PostgresStore};
+use tenure_store::{Followed, From, Store};
 
 /// Long enough for anything, or over at once.
 const LONG: Duration = Duration::from_secs(600);
@@ -46,7 +46,7 @@ async fn a_fenced_term_is_given_back_and_not_handed_over() {
     let (term, heir) = couple(&store).await;
     let mut client = admin().await;
     let mut open = client.transaction().await.unwrap();
-    in_schema(&mut open, &place.schema).fence_in(&ns(), &term).await.unwrap();
+    fence_in(&store, &mut open, &term).await.unwrap();
     hand_over(&store, &term, LONG).await;
     let seen = view(&store, None).await;
     assert!(seen.holder.is_none() && seen.number == term.number, "{seen:?}");
@@ -64,7 +64,7 @@ async fn a_term_that_was_fenced_before_is_handed_over() {
     let mut client = admin().await;
     for ends_well in [true, false] {
         let mut done = client.transaction().await.unwrap();
-        in_schema(&mut done, &place.schema).fence_in(&ns(), &term).await.unwrap();
+        fence_in(&store, &mut done, &term).await.unwrap();
         let ended = if ends_well { done.commit().await } else { done.rollback().await };
         ended.unwrap();
     }
@@ -104,10 +104,10 @@ async fn a_term_that_was_handed_over_can_be_fenced_at_once() {
     let next = Term { number, member: heir, ..term.clone() };
     let mut client = admin().await;
     let mut tx = client.transaction().await.unwrap();
-    in_schema(&mut tx, &place.schema).fence_in(&ns(), &next).await.unwrap();
+    fence_in(&store, &mut tx, &next).await.unwrap();
     tx.rollback().await.unwrap();
     let mut tx = client.transaction().await.unwrap();
-    in_schema(&mut tx, &place.schema).fence_in(&ns(), &term).await.unwrap_err();
+    fence_in(&store, &mut tx, &term).await.unwrap_err();
 }
 
 /// What an heir reads is the same, whether it asks by itself or with others, but for

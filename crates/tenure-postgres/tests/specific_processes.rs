@@ -13,8 +13,8 @@ use common::words::*;
 use common::{Place, admin, connect, until};
 use rustix::process::{Pid, Signal, kill_process};
 use tenure_core::{Beat, Claimed, Claims, Incarnation, MemberId, MemberRef};
-use tenure_postgres::{PostgresOptions, PostgresStore, in_schema};
-use tenure_store::{FenceIn, Store};
+use tenure_postgres::{PostgresOptions, PostgresStore};
+use tenure_store::Store;
 
 const PLACE: &str = "TENURE_TEST_PLACE";
 const FENCED: &str = "a_fenced_counter_loses_nothing_while_leaders_are_killed";
@@ -43,7 +43,7 @@ async fn stand_and_count(schema: &str) {
                 Claims::Ended { .. } => break,
                 Claims::Answered(answers) => {
                     if let Claimed::Won(term) = &answers[0] {
-                        while count(&mut db, schema, term).await {
+                        while count(&store, &mut db, schema, term).await {
                             let beat = store.heartbeat(&ns(), &beat(&me, LIFE)).await.unwrap();
                             if matches!(beat, Beat::Ended { .. }) {
                                 break;
@@ -58,9 +58,14 @@ async fn stand_and_count(schema: &str) {
 }
 
 /// One fenced step; false if the fence refused it.
-async fn count(db: &mut tokio_postgres::Client, schema: &str, term: &tenure_core::Term) -> bool {
+async fn count(
+    store: &PostgresStore,
+    db: &mut tokio_postgres::Client,
+    schema: &str,
+    term: &tenure_core::Term,
+) -> bool {
     let mut tx = db.transaction().await.unwrap();
-    if in_schema(&mut tx, schema).fence_in(&ns(), term).await.is_err() {
+    if fence_in(store, &mut tx, term).await.is_err() {
         tx.rollback().await.unwrap();
         return false;
     }
@@ -176,13 +181,13 @@ async fn lead_and_stop(schema: &str) {
     let mut bid = claim(&me, "e", 1);
     bid.ttl = LIFE;
     let term = won(store.claim(&ns(), &bid).await.unwrap());
-    assert!(count(&mut db, schema, &term).await, "it leads");
+    assert!(count(&store, &mut db, schema, &term).await, "it leads");
     let value = read_bare(&db, schema).await;
     db.batch_execute(&format!("INSERT INTO {schema}.ready VALUES (true)")).await.unwrap();
     // Here it is stopped, and cannot know for how long.
     std::io::stdin().read_line(&mut String::new()).unwrap();
     write_bare(&db, schema, value + 1).await;
-    assert!(!count(&mut db, schema, &term).await, "the fence knows");
+    assert!(!count(&store, &mut db, schema, &term).await, "the fence knows");
 }
 
 /// C3: on purpose, what the fence is for. A leader is stopped after it has read,
@@ -215,7 +220,7 @@ async fn a_stopped_leader_loses_an_unfenced_step_and_no_fenced_one() {
             _ => tokio::time::sleep(Duration::from_millis(20)).await,
         }
     };
-    assert!(count(&mut db, &place.schema, &term).await);
+    assert!(count(&store, &mut db, &place.schema, &term).await);
     let value = read_bare(&db, &place.schema).await;
     write_bare(&db, &place.schema, value + 1).await;
     kill_process(pid, Signal::CONT).unwrap();

@@ -1,19 +1,56 @@
 //! The fence: a stale leader's write is refused in its own transaction.
 
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
-use tenure_core::{Namespace, Term, TermNumber, TermRef};
-use tenure_store::{Error, ErrorKind, FenceError, FenceIn};
+use std::future::{Future, ready};
 
+use rusqlite::{Connection, Savepoint, Transaction, params};
+use tenure_core::TermNumber;
+use tenure_store::{Error, ErrorKind, FenceBlocking, FenceError, FenceIn, FencedTerm, StoreId};
+
+use crate::KIND;
 use crate::error::Fault;
 
 /// Marks the fences of this crate; see [`FenceIn`].
 #[derive(Debug)]
 pub enum Sqlite {}
 
+/// Asks at once: SQLite blocks anyhow, and so the future borrows no transaction,
+/// which could not be moved to another thread.
 impl FenceIn<Sqlite> for Transaction<'_> {
-    async fn fence_in(&mut self, ns: &Namespace, term: &Term) -> Result<(), FenceError> {
-        let term = TermRef { election: term.election.clone(), number: term.number };
-        fence(self, ns, &term)
+    fn fence_in<'a>(
+        &'a mut self,
+        term: FencedTerm<'a>,
+    ) -> impl Future<Output = Result<(), FenceError>> + Send + 'a {
+        ready(fence(self, term))
+    }
+}
+
+/// For a transaction that was begun by `BEGIN IMMEDIATE` on the connection itself. A
+/// connection, unlike a [`Transaction`], may be kept across an `await` of a task that
+/// moves between threads.
+impl FenceIn<Sqlite> for Connection {
+    fn fence_in<'a>(
+        &'a mut self,
+        term: FencedTerm<'a>,
+    ) -> impl Future<Output = Result<(), FenceError>> + Send + 'a {
+        ready(fence(self, term))
+    }
+}
+
+impl FenceBlocking<Sqlite> for Transaction<'_> {
+    fn fence_blocking(&self, term: FencedTerm<'_>) -> Result<(), FenceError> {
+        fence(self, term)
+    }
+}
+
+impl FenceBlocking<Sqlite> for Savepoint<'_> {
+    fn fence_blocking(&self, term: FencedTerm<'_>) -> Result<(), FenceError> {
+        fence(self, term)
+    }
+}
+
+impl FenceBlocking<Sqlite> for Connection {
+    fn fence_blocking(&self, term: FencedTerm<'_>) -> Result<(), FenceError> {
+        fence(self, term)
     }
 }
 
@@ -22,54 +59,113 @@ impl FenceIn<Sqlite> for Transaction<'_> {
 /// holds the write lock of the file from here on (C40).
 ///
 /// For applications whose own tables live in the same file, or in one to which
-/// it is attached. Keep the transaction short: nobody can write meanwhile, not
-/// even this process's own heartbeat. One left open longer than the busy
-/// timeout makes everybody else's requests fail with an error that says so, and
-/// costs this leader its term when its ttl has run out.
+/// it is attached: of several, the file that gave the term out is the one that is
+/// asked, and a term of any other file is refused (L1). Keep the transaction short:
+/// nobody can write meanwhile, not even this process's own heartbeat. One left open
+/// longer than the busy timeout makes everybody else's requests fail with an error
+/// that says so, and costs this leader its term when its ttl has run out.
 ///
-/// ```no_run
-/// # use tenure_core::{ElectionName, Namespace, TermNumber, TermRef};
-/// # fn example(term: TermRef) -> Result<(), Box<dyn std::error::Error>> {
-/// let mut db = rusqlite::Connection::open("app.db")?;
-/// let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-/// tenure_sqlite::fence(&tx, &Namespace::default(), &term)?;
-/// tx.execute("UPDATE reports SET sent = 1 WHERE day = 7", [])?;
-/// tx.commit()?;
-/// # Ok(())
-/// # }
-/// ```
-pub fn fence(db: &Connection, ns: &Namespace, term: &TermRef) -> Result<(), FenceError> {
+/// Applications call it by `Leadership::fence_blocking` of the crate `tenure`.
+pub fn fence(db: &Connection, term: FencedTerm<'_>) -> Result<(), FenceError> {
     if db.is_autocommit() {
         // Nothing would hold the term still.
         return Err(Error::new(ErrorKind::Invalid, "the fence needs an open transaction")
             .remedy("begin one before, and write inside it")
             .into());
     }
-    let newest = newest(db, ns, term).map_err(unproven)?;
-    if newest == term.number && newest > TermNumber::NONE {
-        return Ok(());
+    let (KIND, Some(id)) = (term.store.kind, term.store.id) else {
+        return Err(term.stranger("an SQLite database"));
+    };
+    let mut ours = None;
+    let mut others = Vec::new();
+    for (name, file) in databases(db).map_err(unproven)? {
+        let Some(found) = look(db, &name, term).map_err(unproven)? else { continue };
+        if found.store != Some(id) {
+            others.push(found.told(&file));
+        } else if ours.replace(found).is_some() {
+            let what = format!("two copies of the store {id} are attached to this connection");
+            return Err(Error::new(ErrorKind::Invalid, what)
+                .remedy("attach only the file that the elections are kept in")
+                .into());
+        }
     }
-    let (election, number) = (term.election.clone(), term.number);
-    if newest > number {
-        return Err(FenceError::Superseded { election, number, newest });
+    match ours {
+        Some(found) => found.verdict(term),
+        None if others.is_empty() => Err(term.stranger("a database without Tenure's tables")),
+        None => Err(term.stranger(others.join(", "))),
     }
-    let what = format!(
-        "term {number} of election {election} is not in this database, whose newest is {newest}"
-    );
-    Err(Error::new(ErrorKind::Foreign, what)
-        .remedy("check that this is the file and namespace the elections are kept in")
-        .into())
 }
 
-/// The newest term of the election, with the write lock held.
-fn newest(db: &Connection, ns: &Namespace, term: &TermRef) -> rusqlite::Result<TermNumber> {
-    let key = params![ns.as_str(), term.election.as_str()];
+/// What a database says of the term.
+struct Found {
+    store: Option<StoreId>,
+    newest: TermNumber,
+    /// The newest term is held by the life that the term was given to.
+    held: bool,
+}
+
+impl Found {
+    fn told(&self, file: &str) -> String {
+        let number = self.store.map(|id| id.to_string()).unwrap_or_default();
+        format!("the sqlite store {number} ({file})")
+    }
+
+    fn verdict(&self, term: FencedTerm<'_>) -> Result<(), FenceError> {
+        let number = term.term.number;
+        let newest = self.newest;
+        if newest == number && self.held {
+            return Ok(());
+        }
+        let election = term.term.election.clone();
+        if newest >= number && newest > TermNumber::NONE {
+            return Err(FenceError::Superseded { election, number, newest });
+        }
+        let what = format!(
+            "term {number} of election {election} is not in this database, whose newest is \
+             {newest}"
+        );
+        Err(Error::new(ErrorKind::Foreign, what)
+            .remedy("check that no older copy of the file was put in its place")
+            .into())
+    }
+}
+
+/// The databases of a connection: its own and what is attached, with their files.
+fn databases(db: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+    let mut list = db.prepare_cached("SELECT name, file FROM pragma_database_list")?;
+    let rows = list.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
+}
+
+/// The newest term of the election, with the write lock held; `None` if Tenure has no
+/// tables there.
+fn look(db: &Connection, name: &str, term: FencedTerm<'_>) -> rusqlite::Result<Option<Found>> {
+    let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+    let put = |text: &str| text.replace("{database}", &quoted);
+    let ns = term.ns.as_str();
+    let election = term.term.election.as_str();
     // An update that changes nothing still takes the write lock, also in a
-    // transaction that has only read so far.
-    db.prepare_cached(include_str!("sql/fence_lock.sql"))?.execute(key)?;
-    let mut select = db.prepare_cached(include_str!("sql/fence_number.sql"))?;
-    let newest: Option<u64> = select.query_row(key, |row| row.get(0)).optional()?;
-    Ok(TermNumber::new(newest.unwrap_or(0)))
+    // transaction that has only read so far. It comes before any look: a transaction
+    // that has looked can only write if nobody else has since.
+    match db.prepare_cached(&put(include_str!("sql/fence_lock.sql"))) {
+        Ok(mut lock) => lock.execute(params![ns, election])?,
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut select = db.prepare_cached(&put(include_str!("sql/fence_number.sql")))?;
+    let life = term.term.member.incarnation.to_string();
+    let found = select.query_row(params![ns, election, life], |row| {
+        Ok(Found {
+            store: row.get::<_, String>(0)?.parse().ok(),
+            newest: TermNumber::new(row.get(1)?),
+            held: row.get(2)?,
+        })
+    })?;
+    Ok(Some(found))
+}
+
+fn is_missing(error: &rusqlite::Error) -> bool {
+    error.to_string().contains("no such table")
 }
 
 /// SQLite failed, so nothing is proven.

@@ -36,3 +36,6 @@ pub use fence::{Sqlite, fence};
 pub use options::SqliteOptions;
 pub use schema::SCHEMA;
 pub use store::SqliteStore;
+
+/// What this kind of store is called, as in its URL.
+const KIND: &str = "sqlite";

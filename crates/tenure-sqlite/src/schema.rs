@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, MAIN_DB, OpenFlags, OptionalExtension};
 use rustix::fs::Access;
-use tenure_store::{BootClock, Error, ErrorKind, Result};
+use tenure_store::{BootClock, Error, ErrorKind, Result, StoreId};
 
 use crate::error::{Fault, Outcome};
 use crate::{SqliteOptions, filesystem, identity, limits};
@@ -107,6 +107,14 @@ fn try_connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
         make_tables(&db, path, options)?;
     }
     Ok(db)
+}
+
+/// Which store the file is.
+pub(crate) fn store_id(db: &Connection, path: &Path) -> Result<StoreId> {
+    let told = |fault: Fault| fault.told("asking which store this is", path);
+    let asked = db.query_row("SELECT id FROM tenure_store", [], |row| row.get::<_, String>(0));
+    let text = asked.map_err(|error| told(error.into()))?;
+    text.parse().map_err(|_| told(Fault::Damaged("id of tenure_store".into())))
 }
 
 /// Makes the tables, unless somebody else has just done so.

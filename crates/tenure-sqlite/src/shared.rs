@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use tenure_core::Incarnation;
-use tenure_store::{Error, ErrorKind, Result};
+use tenure_store::{Error, ErrorKind, Result, StoreId};
 use tokio::sync::watch;
 
 use crate::identity::Identity;
@@ -16,6 +16,7 @@ use crate::{BootKey, SqliteOptions};
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) path: PathBuf,
+    pub(crate) id: StoreId,
     pub(crate) options: SqliteOptions,
     pub(crate) boot: BootKey,
     pub(crate) sightings: Sightings,

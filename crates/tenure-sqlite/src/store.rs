@@ -25,7 +25,7 @@ use crate::rows::Member;
 use crate::shared::{Gone, Shared};
 use crate::txn::Txn;
 use crate::watch::Watcher;
-use crate::{BootKey, SqliteOptions, filesystem, schema};
+use crate::{BootKey, KIND, SqliteOptions, filesystem, schema};
 
 /// The most bids or releases in one request.
 const BATCH: usize = 1_000;
@@ -105,10 +105,11 @@ impl SqliteStore {
         filesystem::check(&path)?;
         let reader = schema::connect(&path, &options)?;
         let identity = Identity::of(&path, before)?;
+        let id = schema::store_id(&reader, &path)?;
         let lives = if options.read_only { Lives::look(&path) } else { Lives::open(&path)? };
         let (sightings, gone) = (Sightings::default(), Gone::default());
         let stirred = watch::Sender::new(0);
-        let shared = Shared { path, options, boot, sightings, lives, stirred, gone, identity };
+        let shared = Shared { path, id, options, boot, sightings, lives, stirred, gone, identity };
         let shared = Arc::new(shared);
         let reader = Desk::new(reader, Arc::clone(&shared));
         reader.wait_less()?;
@@ -298,7 +299,9 @@ impl Store for SqliteStore {
     fn capabilities(&self) -> Capabilities {
         let native = self.inner.watcher.is_native();
         let poll = self.inner.shared.options.poll;
-        let mut capabilities = Capabilities::judging("sqlite");
+        let place = self.inner.shared.path.display().to_string();
+        let mut capabilities = Capabilities::judging(KIND);
+        capabilities.identity = tenure_store::Identity::new(KIND, self.inner.shared.id, place);
         capabilities.watch = if native { Watch::Native } else { Watch::Polled(poll) };
         capabilities.transactional_fence = true;
         capabilities.proof_of_death = true;

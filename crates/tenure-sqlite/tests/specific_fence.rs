@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use common::*;
 use rusqlite::{Connection, TransactionBehavior};
-use tenure_core::{Beat, Namespace, Term, TermNumber, TermRef};
-use tenure_sqlite::{SqliteOptions, SqliteStore, fence};
-use tenure_store::{ErrorKind, FenceError, FenceIn, Store};
+use tenure_core::{Beat, Namespace, Term, TermNumber};
+use tenure_sqlite::{SqliteOptions, SqliteStore};
+use tenure_store::{ErrorKind, FenceError, FenceIn, FencedTerm, Store};
 
-fn reference(term: &Term) -> TermRef {
-    TermRef { election: term.election.clone(), number: term.number }
+/// Fences a term that this store gave out.
+fn fence(db: &Connection, store: &SqliteStore, term: &Term) -> Result<(), FenceError> {
+    let identity = store.capabilities().identity;
+    tenure_sqlite::fence(db, FencedTerm { store: &identity, ns: &ns(), term })
 }
 
 /// A store, its first leader, and a table of the application's own.
@@ -38,11 +40,11 @@ const INCREMENT: &str = "UPDATE counter SET n = n + 1";
 #[tokio::test]
 async fn a_fenced_write_commits_while_its_term_is_the_newest() {
     let place = Place::new();
-    let (_store, term) = led(&place).await;
+    let (store, term) = led(&place).await;
     let mut db = place.sql();
     for _ in 0..3 {
         let tx = db.transaction().unwrap();
-        fence(&tx, &ns(), &reference(&term)).unwrap();
+        fence(&tx, &store, &term).unwrap();
         tx.execute(INCREMENT, []).unwrap();
         tx.commit().unwrap();
     }
@@ -62,7 +64,7 @@ async fn a_fenced_write_of_a_deposed_leader_is_refused_with_the_newer_term() {
 
     let mut db = place.sql();
     let tx = db.transaction().unwrap();
-    let error = fence(&tx, &ns(), &reference(&term)).unwrap_err();
+    let error = fence(&tx, &store, &term).unwrap_err();
     let FenceError::Superseded { number, newest, .. } = &error else { panic!("{error}") };
     assert_eq!((*number, *newest), (term.number, newer.number));
     assert!(error.to_string().contains("the newest is 2"), "{error}");
@@ -84,7 +86,7 @@ async fn the_term_stands_still_until_the_fenced_transaction_ends() {
     let mut db = place.sql();
     let tx = db.transaction_with_behavior(TransactionBehavior::Deferred).unwrap();
     assert_eq!(counter(&tx), 0);
-    fence(&tx, &ns(), &reference(&term)).unwrap();
+    fence(&tx, &store, &term).unwrap();
 
     let error = store.claim(&ns(), &claim(&a, "e", 2)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Busy);
@@ -108,7 +110,7 @@ async fn a_transaction_that_looks_at_the_past_is_not_let_through() {
     let tx = db.transaction_with_behavior(TransactionBehavior::Deferred).unwrap();
     assert_eq!(counter(&tx), 0);
     won(store.claim(&ns(), &claim(&member("a", 1), "e", 2)).await.unwrap());
-    let error = fence(&tx, &ns(), &reference(&term)).unwrap_err();
+    let error = fence(&tx, &store, &term).unwrap_err();
     assert!(matches!(error, FenceError::Store(_)), "{error}");
     assert!(error.to_string().contains("BEGIN IMMEDIATE"), "{error}");
 }
@@ -116,17 +118,20 @@ async fn a_transaction_that_looks_at_the_past_is_not_let_through() {
 #[tokio::test]
 async fn a_term_that_the_file_does_not_know_is_refused() {
     let place = Place::new();
-    let (_store, term) = led(&place).await;
+    let (store, term) = led(&place).await;
     let mut db = place.sql();
     let tx = db.transaction().unwrap();
+    let other = Namespace::new("other").unwrap();
+    let identity = store.capabilities().identity;
     let wrong = [
-        (ns(), TermRef { number: TermNumber::new(9), ..reference(&term) }),
-        (ns(), TermRef { election: election("other"), ..reference(&term) }),
-        (ns(), TermRef { election: election("other"), number: TermNumber::NONE }),
-        (Namespace::new("other").unwrap(), reference(&term)),
+        (ns(), Term { number: TermNumber::new(9), ..term.clone() }),
+        (ns(), Term { election: election("other"), ..term.clone() }),
+        (ns(), Term { election: election("other"), number: TermNumber::NONE, ..term.clone() }),
+        (other, term.clone()),
     ];
     for (ns, wrong) in wrong {
-        let error = fence(&tx, &ns, &wrong).unwrap_err();
+        let asked = FencedTerm { store: &identity, ns: &ns, term: &wrong };
+        let error = tenure_sqlite::fence(&tx, asked).unwrap_err();
         let FenceError::Store(error) = error else { panic!("{error}") };
         assert_eq!(error.kind(), ErrorKind::Foreign, "{error}");
     }
@@ -135,8 +140,8 @@ async fn a_term_that_the_file_does_not_know_is_refused() {
 #[tokio::test]
 async fn a_fence_without_a_transaction_is_refused() {
     let place = Place::new();
-    let (_store, term) = led(&place).await;
-    let error = fence(&place.sql(), &ns(), &reference(&term)).unwrap_err();
+    let (store, term) = led(&place).await;
+    let error = fence(&place.sql(), &store, &term).unwrap_err();
     let FenceError::Store(error) = error else { panic!("{error}") };
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
 }
@@ -152,14 +157,14 @@ async fn the_fence_works_from_an_attached_database() {
     let path = place.path();
     db.execute("ATTACH ?1 AS elections", [path.to_str().unwrap()]).unwrap();
     let tx = db.transaction().unwrap();
-    fence(&tx, &ns(), &reference(&term)).unwrap();
+    fence(&tx, &store, &term).unwrap();
     let error = store.claim(&ns(), &claim(&member("a", 1), "e", 2)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Busy, "the term stands still");
     tx.execute("INSERT INTO mine VALUES (1)", []).unwrap();
     tx.commit().unwrap();
     won(store.claim(&ns(), &claim(&member("a", 1), "e", 2)).await.unwrap());
     let tx = db.transaction().unwrap();
-    fence(&tx, &ns(), &reference(&term)).unwrap_err();
+    fence(&tx, &store, &term).unwrap_err();
 }
 
 /// M1, M2: the clock is read after the lock is held. A heartbeat that had to
@@ -192,9 +197,11 @@ async fn a_heartbeat_that_waited_past_its_ttl_is_answered_ended() {
 async fn a_drivers_transaction_can_be_fenced_by_its_term() {
     let place = Place::new();
     let (store, term) = led(&place).await;
+    let identity = store.capabilities().identity;
+    let asked = FencedTerm { store: &identity, ns: &ns(), term: &term };
     let mut db = place.sql();
     let mut tx = db.transaction().unwrap();
-    tx.fence_in(&ns(), &term).await.unwrap();
+    tx.fence_in(asked).await.unwrap();
     tx.execute(INCREMENT, []).unwrap();
     tx.commit().unwrap();
 
@@ -203,6 +210,72 @@ async fn a_drivers_transaction_can_be_fenced_by_its_term() {
     joined(&store, &b).await;
     won(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
     let mut tx = db.transaction().unwrap();
-    let error = tx.fence_in(&ns(), &term).await.unwrap_err();
+    let error = tx.fence_in(asked).await.unwrap_err();
     assert!(matches!(error, FenceError::Superseded { .. }), "{error}");
+}
+
+/// L1: a term of another file is refused, although the number and the life are the
+/// same; so is one of a store of another kind. The error says which store the term came
+/// from, and which this is.
+#[tokio::test]
+async fn a_term_of_another_file_is_refused() {
+    let place = Place::new();
+    let (store, term) = led(&place).await;
+    let other = Place::new();
+    let (beside, twin) = led(&other).await;
+    assert_eq!((&twin.number, &twin.member), (&term.number, &term.member));
+    let mut db = place.sql();
+    let tx = db.transaction().unwrap();
+    let refused = fence(&tx, &beside, &twin).unwrap_err();
+    assert!(matches!(refused, FenceError::Stranger { .. }), "{refused}");
+    let said = refused.to_string();
+    for store in [&store, &beside] {
+        let identity = store.capabilities().identity;
+        assert!(said.contains(&identity.id.unwrap().to_string()), "{said}");
+        assert!(said.contains(&identity.place), "{said}");
+    }
+    let memory = tenure_store::MemoryStore::new().capabilities().identity;
+    let asked = FencedTerm { store: &memory, ns: &ns(), term: &term };
+    let refused = tenure_sqlite::fence(&tx, asked).unwrap_err();
+    assert!(matches!(refused, FenceError::Stranger { .. }), "{refused}");
+    fence(&tx, &store, &term).expect("its own");
+}
+
+/// L1: where both the application's file and the attached one have elections, the file
+/// that gave the term out is asked, and no other. Of two copies of it none is.
+#[tokio::test]
+async fn of_several_files_the_one_that_gave_the_term_out_is_asked() {
+    let place = Place::new();
+    let (store, term) = led(&place).await;
+    let other = Place::new();
+    let (beside, twin) = led(&other).await;
+    store.release(&ns(), &release(&member("a", 1), "e", term.number)).await.unwrap();
+
+    let mut db = place.sql();
+    db.execute("ATTACH ?1 AS \"the other\"", [other.path().to_str().unwrap()]).unwrap();
+    let tx = db.transaction().unwrap();
+    fence(&tx, &beside, &twin).expect("the attached file holds this term");
+    let over = fence(&tx, &store, &term).unwrap_err();
+    assert!(matches!(over, FenceError::Superseded { .. }), "{over}");
+    tx.rollback().unwrap();
+
+    let copy = Place::new();
+    db.execute("VACUUM INTO ?1", [copy.path().to_str().unwrap()]).unwrap();
+    db.execute("ATTACH ?1 AS copy", [copy.path().to_str().unwrap()]).unwrap();
+    let tx = db.transaction().unwrap();
+    let error = fence(&tx, &store, &term).unwrap_err();
+    let FenceError::Store(error) = error else { panic!("{error}") };
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+}
+
+/// As on PostgreSQL: a term that was given back is over, also while nobody has a newer.
+#[tokio::test]
+async fn a_term_that_was_given_back_is_refused() {
+    let place = Place::new();
+    let (store, term) = led(&place).await;
+    store.release(&ns(), &release(&member("a", 1), "e", term.number)).await.unwrap();
+    let mut db = place.sql();
+    let tx = db.transaction().unwrap();
+    let error = fence(&tx, &store, &term).unwrap_err();
+    assert!(error.to_string().contains("was given back"), "{error}");
 }

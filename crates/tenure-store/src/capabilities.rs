@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tenure_core::StoreTraits;
 
+use crate::Identity;
+
 /// Who decides that a holder's ttl has run out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Judge {
@@ -30,6 +32,9 @@ pub enum Watch {
 pub struct Capabilities {
     /// The store's name, as in its URL.
     pub name: &'static str,
+    /// Which store it is, by the number it was given at its installation: the same
+    /// from every handle, another from every other store.
+    pub identity: Identity,
     /// Who judges expiry.
     pub judge: Judge,
     /// One heartbeat renews everything a member holds.
@@ -55,11 +60,12 @@ pub struct Capabilities {
 impl Capabilities {
     /// A store called `name` that judges by its own clock, shares one heartbeat,
     /// keeps a journal and watches natively, without a transactional fence, proof
-    /// of death or handing over. Change what is different.
+    /// of death, handing over or a number of its own. Change what is different.
     #[must_use]
     pub fn judging(name: &'static str) -> Self {
         Self {
             name,
+            identity: Identity::unnumbered(name),
             judge: Judge::Store,
             shared_heartbeat: true,
             watch: Watch::Native,

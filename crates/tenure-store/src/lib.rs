@@ -9,6 +9,7 @@ mod fence;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod identity;
 mod memory;
 mod store;
 pub mod url;
@@ -21,6 +22,7 @@ pub use cas::{
 pub use clock::{BootClock, Clock, ManualClock};
 pub use error::{Error, ErrorKind, Result};
 pub use faults::{Counts, Fault, FaultyStore, HintFault, Verb};
-pub use fence::{FenceError, FenceIn};
+pub use fence::{FenceBlocking, FenceError, FenceIn, FencedTerm};
+pub use identity::{BadStoreId, Identity, StoreId};
 pub use memory::{MemoryState, MemoryStore};
 pub use store::{Followed, Following, From, SharedStore, Store, perform, to_machine};

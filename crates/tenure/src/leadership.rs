@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tenure_core::{LostReason, MemberId, Mono, StopReason, Term, TermNumber, TermRef};
-use tenure_store::{FenceError, FenceIn};
+use tenure_store::{FenceBlocking, FenceError, FenceIn, FencedTerm};
 use tokio::sync::oneshot;
 
 use crate::driver::Command;
@@ -257,10 +257,52 @@ impl Leadership {
         self.held.shared.locks.of(self.term().member.incarnation)
     }
 
+    /// The term with the store that gave it out, as a fence takes it.
+    fn fenced_term(&self) -> FencedTerm<'_> {
+        let shared = &self.held.shared;
+        FencedTerm { store: &shared.capabilities.identity, ns: &shared.ns, term: self.term() }
+    }
+
     /// Proves in the caller's own transaction that no newer term exists, and
     /// holds the term still until the transaction ends. Roll back on an error.
-    pub async fn fence<T: FenceIn<Via>, Via>(&self, transaction: &mut T) -> Result<(), FenceError> {
-        transaction.fence_in(&self.held.shared.ns, self.term()).await
+    ///
+    /// The transaction must be in the very store that gave the term out (for
+    /// PostgreSQL: in its database, whatever its schema is called); any other is
+    /// refused, with an error that names both.
+    ///
+    /// For transactions of tokio-postgres 0.7, sqlx 0.8 (with the feature `sqlx`) and
+    /// rusqlite 0.41; one of the last cannot be kept across an `await` of a task that
+    /// is spawned, so use [`fence_blocking`](Self::fence_blocking) there.
+    pub fn fence<'a, T: FenceIn<Via>, Via>(
+        &'a self,
+        transaction: &'a mut T,
+    ) -> impl Future<Output = Result<(), FenceError>> + Send + 'a + use<'a, T, Via> {
+        transaction.fence_in(self.fenced_term())
+    }
+
+    /// [`fence`](Self::fence) for drivers that block, as rusqlite does: nothing is
+    /// awaited between the transaction's beginning and its end. In a task that is
+    /// spawned, put these into a function or a block of their own: a transaction of
+    /// rusqlite's cannot be in scope at an `await` there. A transaction that has to last
+    /// across one is begun by `BEGIN IMMEDIATE` on the connection, which
+    /// [`fence`](Self::fence) takes as well.
+    ///
+    /// ```no_run
+    /// # #[cfg(feature = "sqlite")]
+    /// # async fn example(leadership: tenure::Leadership) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut db = rusqlite::Connection::open("app.db")?;
+    /// let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    /// leadership.fence_blocking(&tx)?;
+    /// tx.execute("UPDATE reports SET sent = 1 WHERE day = 7", [])?;
+    /// tx.commit()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn fence_blocking<T: FenceBlocking<Via>, Via>(
+        &self,
+        transaction: &T,
+    ) -> Result<(), FenceError> {
+        transaction.fence_blocking(self.fenced_term())
     }
 }
 

@@ -48,6 +48,6 @@ pub use tenure_core::{
     SettingsBuilder, StepDown, StopReason, Term, TermNumber, Timestamp, is_hidden, shown,
 };
 pub use tenure_store::{
-    Capabilities, Error as StoreError, ErrorKind, FenceError, FenceIn, Judge, SharedStore, Store,
-    Watch,
+    Capabilities, Error as StoreError, ErrorKind, FenceBlocking, FenceError, FenceIn, FencedTerm,
+    Identity, Judge, SharedStore, Store, StoreId, Watch,
 };

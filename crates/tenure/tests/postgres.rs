@@ -6,7 +6,7 @@
 mod common;
 
 use common::{secs, within};
-use tenure::{FenceError, Tenure, Watch};
+use tenure::{FenceError, FencedTerm, Tenure, Watch};
 use tokio_postgres::{Client, NoTls};
 
 fn url() -> String {
@@ -59,7 +59,9 @@ async fn a_resignation_hands_over_and_the_fence_tells_them_apart() {
         second.fence(&mut tx).await.unwrap();
         tx.commit().await.unwrap();
         let mut tx = db.transaction().await.unwrap();
-        let refused = tenure::FenceIn::fence_in(&mut tx, a.namespace(), &stale).await;
+        let store = &a.capabilities().identity;
+        let stale = FencedTerm { store, ns: a.namespace(), term: &stale };
+        let refused = tenure::FenceIn::fence_in(&mut tx, stale).await;
         assert!(matches!(refused, Err(FenceError::Superseded { .. })), "{refused:?}");
         second
     });

@@ -18,6 +18,11 @@ pub(crate) async fn every_handle_claims_the_same(world: &World<'_>) -> Outcome {
     same!(first, second, "what two handles claim");
     ensure!(!first.name.is_empty(), "the store has a name");
     ensure!(first.batch >= 1, "a store takes at least one bid at a time");
+    same!(first.identity.kind, first.name, "the kind of store");
+    ensure!(
+        first.identity.id.is_some() || !first.transactional_fence,
+        "a store with a fence has a number of its own, so that no other's terms pass it (L1)"
+    );
     if let Watch::Polled(interval) = first.watch {
         ensure!(!interval.is_zero(), "looking all the time is not a way to watch");
     }

@@ -75,6 +75,9 @@ END $$;
 CREATE TABLE {schema}.settings (
     only_row     boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     version      integer NOT NULL,
+    -- Which store this is: drawn once, and the same in every copy. It goes with each
+    -- leadership, and a fence compares it.
+    store        uuid    NOT NULL DEFAULT gen_random_uuid(),
     -- How many journal entries of each namespace are kept, at least.
     journal_keep bigint  NOT NULL DEFAULT 10000 CHECK (journal_keep > 0),
     -- The cluster and timeline that wrote last, and since when that server

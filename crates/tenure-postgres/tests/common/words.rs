@@ -7,7 +7,8 @@ use tenure_core::{
     MemberId, MemberRef, Namespace, Nonce, Priority, Profile, Query, Release, ReleaseCause,
     ReleaseItem, Term,
 };
-use tenure_store::Store;
+use tenure_postgres::Postgres;
+use tenure_store::{FenceError, FenceIn, FencedTerm, Store};
 
 pub const TTL: Duration = Duration::from_secs(60);
 
@@ -95,6 +96,16 @@ pub async fn joined_for(store: &dyn Store, id: &str, life: u128, ttl: Duration) 
 pub async fn leader(store: &dyn Store, id: &str, life: u128, name: &str) -> Term {
     let member = joined(store, id, life).await;
     won(store.claim(&ns(), &claim(&member, name, 1)).await.unwrap())
+}
+
+/// Fences a term that this store gave out.
+pub async fn fence_in<T: FenceIn<Postgres>>(
+    store: &dyn Store,
+    tx: &mut T,
+    term: &Term,
+) -> Result<(), FenceError> {
+    let identity = store.capabilities().identity;
+    tx.fence_in(FencedTerm { store: &identity, ns: &ns(), term }).await
 }
 
 pub async fn view(store: &dyn Store, name: &str) -> ElectionView {

@@ -1,1 +1,1 @@
-UPDATE tenure_elections SET number = number WHERE ns = ?1 AND name = ?2
+UPDATE {database}.tenure_elections SET number = number WHERE ns = ?1 AND name = ?2

@@ -1,1 +1,2 @@
-SELECT number FROM tenure_elections WHERE ns = ?1 AND name = ?2
+SELECT s.id, coalesce(e.number, 0), e.incarnation IS ?3
+FROM {database}.tenure_store s LEFT JOIN {database}.tenure_elections e ON e.ns = ?1 AND e.name = ?2

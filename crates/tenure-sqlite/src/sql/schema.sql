@@ -7,6 +7,14 @@ CREATE TABLE tenure_meta (
     value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Which store this is: drawn once, and the same in every copy of the file. It goes
+-- with each leadership, and a fence compares it.
+CREATE TABLE tenure_store (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    id       TEXT NOT NULL
+) STRICT;
+INSERT INTO tenure_store (only_row, id) VALUES (1, lower(hex(randomblob(16))));
+
 -- The journal's place of each namespace: the newest entry, and the newest one
 -- that is no longer kept.
 CREATE TABLE tenure_namespaces (

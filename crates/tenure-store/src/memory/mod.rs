@@ -15,6 +15,7 @@ mod state;
 mod tests;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -27,7 +28,8 @@ use tokio::sync::Notify;
 pub use state::MemoryState;
 
 use crate::{
-    BootClock, Capabilities, Clock, Error, ErrorKind, Following, From, Result, SharedStore, Store,
+    BootClock, Capabilities, Clock, Error, ErrorKind, Following, From, Identity, Result,
+    SharedStore, Store, StoreId,
 };
 
 /// A store in the memory of this process, for tests, examples, and programs
@@ -59,6 +61,7 @@ struct Shared {
     /// Rung after every change, for those who follow.
     bell: Notify,
     journal_bound: usize,
+    id: StoreId,
 }
 
 impl Default for MemoryStore {
@@ -84,7 +87,10 @@ impl MemoryStore {
     #[must_use]
     pub fn keeping(clock: Arc<dyn Clock>, bound: usize) -> Self {
         let (namespaces, bell) = (Mutex::default(), Notify::new());
-        Self { shared: Arc::new(Shared { namespaces, clock, bell, journal_bound: bound }) }
+        // Counted, not drawn: nobody outside this process ever sees such a store.
+        static MADE: AtomicU64 = AtomicU64::new(1);
+        let id = StoreId::from_u128(MADE.fetch_add(1, Ordering::Relaxed).into());
+        Self { shared: Arc::new(Shared { namespaces, clock, bell, journal_bound: bound, id }) }
     }
 
     /// This store, as most functions take one.
@@ -178,6 +184,7 @@ impl Store for MemoryStore {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { hands_over: true, ..Capabilities::judging("memory") }
+        let identity = Identity::new("memory", self.shared.id, "");
+        Capabilities { hands_over: true, identity, ..Capabilities::judging("memory") }
     }
 }
