@@ -81,6 +81,7 @@ impl Mutation {
         Mutation::Cas(CasRule::NoBeatAfterClaim),
         Mutation::Cas(CasRule::MissingIsOver),
         Mutation::Cas(CasRule::AnchorIgnoresDrift),
+        Mutation::Cas(CasRule::JoinTrustsListing),
     ];
 
     /// Its name on the command line.

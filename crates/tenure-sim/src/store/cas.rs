@@ -197,6 +197,9 @@ pub(crate) struct CasWorld {
     drift_ppm: u32,
     /// A rule that every process's store breaks.
     broken: Option<CasRule>,
+    /// Where listings of elections lag (C1), what the next one of each prefix shows: the
+    /// cells as they were at the one before it.
+    stale: Option<BTreeMap<String, Vec<Listed>>>,
     /// One who sees everything at once, for fences, operators and surveys.
     eye: Option<Client>,
 }
@@ -219,7 +222,7 @@ fn ready<T>(future: impl Future<Output = T>) -> Option<T> {
 }
 
 impl CasWorld {
-    pub(crate) fn new(drift_ppm: u32, broken: Option<CasRule>) -> Self {
+    pub(crate) fn new(drift_ppm: u32, broken: Option<CasRule>, listings_lag: bool) -> Self {
         let register = MemoryRegister::new();
         let mut world = Self {
             register: register.clone(),
@@ -227,6 +230,7 @@ impl CasWorld {
             clients: BTreeMap::new(),
             drift_ppm,
             broken,
+            stale: listings_lag.then(BTreeMap::new),
             eye: None,
         };
         world.eye = world.client(Arc::new(register));
@@ -309,7 +313,20 @@ impl CasWorld {
         Some(who)
     }
 
-    fn carry_out(&self, op: &Op) -> Option<Answer> {
+    /// What a listing shows that was made now.
+    fn list(&mut self, prefix: &str) -> Option<Answer> {
+        let now = ready(self.register.list(prefix))?;
+        let (Some(stale), Ok(listed)) = (&mut self.stale, &now) else {
+            return Some(Answer::List(now));
+        };
+        if !prefix.contains("/elections/") {
+            return Some(Answer::List(now));
+        }
+        let before = stale.insert(prefix.to_owned(), listed.clone());
+        Some(Answer::List(Ok(before.unwrap_or_default())))
+    }
+
+    fn carry_out(&mut self, op: &Op) -> Option<Answer> {
         let register = &self.register;
         match op {
             Op::Load(key, known) => ready(register.load(key, known.as_ref())).map(Answer::Load),
@@ -317,7 +334,7 @@ impl CasWorld {
                 ready(register.swap(key, expect.clone(), bytes.clone())).map(Answer::Swap)
             }
             Op::Remove(key, version) => ready(register.remove(key, version)).map(Answer::Remove),
-            Op::List(prefix) => ready(register.list(prefix)).map(Answer::List),
+            Op::List(prefix) => self.list(prefix),
         }
     }
 

@@ -14,7 +14,7 @@ use self::broken::Broken;
 use self::cas::CasWorld;
 pub(crate) use self::cas::Fate;
 use self::replica::Replica;
-use crate::config::{Config, StoreKind};
+use crate::config::{Config, Feature, StoreKind};
 use crate::fact::Who;
 use crate::mutation::Mutation;
 
@@ -41,7 +41,10 @@ impl SimStore {
             Some(Mutation::Cas(rule)) => Some(rule),
             _ => None,
         };
-        let cas = (config.store == StoreKind::Cas).then(|| CasWorld::new(config.drift_ppm, rule));
+        let cas = (config.store == StoreKind::Cas).then(|| {
+            let lags = config.features.has(Feature::Namesakes);
+            CasWorld::new(config.drift_ppm, rule, lags)
+        });
         let replica = config.store.forgets().then(|| Replica::new(config.store));
         let state = match &replica {
             // It is copied with every write.

@@ -44,10 +44,11 @@ impl Handle {
         let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Open));
         let mut outcomes: Vec<Outcome> = outcomes.collect();
         if any_won {
+            self.note_wins(ns, claim, &outcomes);
             if let Life::Over { superseded } = partly(true, self.confirm(ns, claim, again).await)? {
                 return Ok(Claims::Ended { superseded });
             }
-            self.collect(ns).await;
+            self.collect(ns, false).await;
         }
         match self.stand(ns, claim, &fresh, &outcomes).await {
             // What was won is won; who waits for the rest is not written down.
@@ -70,6 +71,18 @@ impl Handle {
         self.bid(claiming, bid, look?).await
     }
 
+    /// Remembers what was won, before the heartbeat that says that anything was:
+    /// nothing that is written from then on may say otherwise.
+    fn note_wins(&self, ns: &Namespace, claim: &Claim, outcomes: &[Outcome]) {
+        let key = self.keys.member(ns, &claim.member.id);
+        let mut memory = self.memory();
+        for outcome in outcomes {
+            if let Outcome::Won(term) = outcome {
+                memory.won(&key, term);
+            }
+        }
+    }
+
     /// Raises the heartbeat of one who has just won: only if that is written is
     /// anything won, because only then was its life not over before. It makes
     /// trust that is counted from the start of the claim safe as well.
@@ -79,6 +92,7 @@ impl Handle {
         }
         let renew = |record: &mut MemberRecord| {
             record.ttl_ns = claim.ttl;
+            record.holds = record.holds.won(self.clock_id);
             // It may have taken the place of an older term of its own.
             record.changes = record.changes.wrapping_add(u64::from(again));
             true

@@ -6,8 +6,9 @@ use serde_json::Map;
 use tenure_core::{Beat, Heartbeat, Join, Joined, MemberRef, Mono, Namespace, Seq};
 
 use super::handle::{ATTEMPTS, Handle, Renews, too_busy};
-use super::member::{EndedLife, MemberRecord};
+use super::member::{EndedLife, Holds, MemberRecord};
 use super::members::{Edit, Life};
+use super::mutation::CasRule;
 use super::record::FORMAT;
 use super::seen::Seen;
 use crate::Result;
@@ -28,7 +29,7 @@ impl Handle {
             record.elapsed_ns = started.since(Mono::ZERO);
             let written = self.swap(&key, seen.as_ref(), record, started, Some(renews)).await?;
             if let Some(written) = written {
-                self.collect(ns).await;
+                self.collect(ns, true).await;
                 return Ok(Joined::In { attention: written.record.attention, seq: Seq::START });
             }
         }
@@ -36,9 +37,10 @@ impl Handle {
     }
 
     /// The record to write for a newcomer, or why it has to wait or to come
-    /// back as somebody else. Whoever is there is looked at first, and what it
-    /// holds after: a win of its own in between raises its beat, and the
-    /// newcomer's swap conflicts.
+    /// back as somebody else. One who is there and lives is replaced only on the very
+    /// version of its record that says it holds nothing. A win in between is no win
+    /// before its heartbeat has changed that record, and then the newcomer's swap
+    /// conflicts (C1).
     async fn admit(
         &self,
         ns: &Namespace,
@@ -64,8 +66,7 @@ impl Handle {
         if is_over(&other.record) {
             return taken(life);
         }
-        let may_end = left.is_zero()
-            || join.supersede && !self.holds_anything(ns, &other.record.member()).await?;
+        let may_end = left.is_zero() || join.supersede && self.is_idle(ns, &other.record).await?;
         if !may_end {
             return taken(other.record.incarnation);
         }
@@ -87,17 +88,20 @@ impl Handle {
             condemned: false,
             attention: 0,
             changes: 0,
+            holds: Holds::Nothing,
             ended: None,
             past: before.map(MemberRecord::lives_before_the_next).unwrap_or_default(),
             other: Map::new(),
         }
     }
 
-    /// Whether this life holds any election. Joins are rare enough to look at
-    /// all of them.
-    async fn holds_anything(&self, ns: &Namespace, member: &MemberRef) -> Result<bool> {
-        let elections = self.load_elections(ns).await?;
-        Ok(elections.iter().any(|s| s.record.is_held_by(member)))
+    /// Whether a life holds nothing, by its own record.
+    async fn is_idle(&self, ns: &Namespace, other: &MemberRecord) -> Result<bool> {
+        if self.breaks(CasRule::JoinTrustsListing) {
+            let elections = self.load_elections(ns).await?;
+            return Ok(!elections.iter().any(|s| s.record.is_held_by(&other.member())));
+        }
+        Ok(other.holds == Holds::Nothing)
     }
 
     /// See [`Store::heartbeat`](crate::Store::heartbeat). One swap, whatever the

@@ -175,17 +175,30 @@ impl Handle {
     /// read is left out, so that it is in nobody else's way; asked for by name,
     /// it is an error. What their terms hang on is not looked at.
     pub(super) async fn load_elections(&self, ns: &Namespace) -> Result<Vec<Seen<ElectionRecord>>> {
+        Ok(self.load_few_elections(ns, usize::MAX).await?.unwrap_or_default())
+    }
+
+    /// The same, if there are no more than so many: nothing that is only tidying up
+    /// looks at more (M5).
+    pub(super) async fn load_few_elections(
+        &self,
+        ns: &Namespace,
+        most: usize,
+    ) -> Result<Option<Vec<Seen<ElectionRecord>>>> {
         let prefix = self.keys.elections(ns);
         let sent = self.now();
         let mut listed = self.register.list(&prefix).await?;
         listed.retain(|listed| self.keys.election_of(ns, &listed.key).is_some());
+        if listed.len() > most {
+            return Ok(None);
+        }
         listed.sort_by(|a, b| a.key.cmp(&b.key));
         let loads = listed.iter().map(|listed| self.load_listed(listed, sent)).collect();
         let loads: Vec<Result<Look>> = self.all(loads).await;
         let keys = listed.into_iter().map(|listed| listed.key).collect();
         self.memory().elections.keep(&prefix, &keys);
         let readable = loads.into_iter().filter(|loaded| !is_foreign(loaded));
-        readable.filter_map(Result::transpose).collect()
+        readable.filter_map(Result::transpose).collect::<Result<_>>().map(Some)
     }
 }
 

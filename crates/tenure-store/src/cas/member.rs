@@ -52,6 +52,12 @@ pub(super) struct MemberRecord {
     /// Counts the requests in which it gave something back.
     #[serde(default)]
     pub(super) changes: u64,
+    /// Whether it holds anything: a newcomer of the same id may replace exactly the
+    /// version of this record that says it does not, and no listing is asked (C1).
+    /// It is set by the heartbeat that makes a win one, and cleared only by the
+    /// handle that knows all it won.
+    #[serde(default, skip_serializing_if = "Holds::is_unknown")]
+    pub(super) holds: Holds,
     /// Set when this life is over, whatever the beat says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ended: Option<EndedLife>,
@@ -61,6 +67,39 @@ pub(super) struct MemberRecord {
     pub(super) past: Vec<Incarnation>,
     #[serde(flatten)]
     pub(super) other: Map<String, Value>,
+}
+
+/// Whether a life holds anything, and who knows what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Holds {
+    /// Nothing.
+    Nothing,
+    /// Something, all of it won through the handle with this clock.
+    KnownTo(u64),
+    /// Something, perhaps, and nobody knows all of it. Also where nothing is said.
+    #[default]
+    Unknown,
+}
+
+impl Holds {
+    fn is_unknown(&self) -> bool {
+        *self == Self::Unknown
+    }
+
+    /// After a win through this handle.
+    pub(super) fn won(self, clock_id: u64) -> Self {
+        match self {
+            Self::Nothing => Self::KnownTo(clock_id),
+            Self::KnownTo(known) if known == clock_id => self,
+            Self::KnownTo(_) | Self::Unknown => Self::Unknown,
+        }
+    }
+
+    /// After this handle found that nothing is left of what it won.
+    pub(super) fn nothing_left(self, clock_id: u64) -> Self {
+        if self == Self::KnownTo(clock_id) { Self::Nothing } else { self }
+    }
 }
 
 /// How a life ended.
@@ -170,6 +209,7 @@ impl MemberRecord {
             condemned: false,
             attention: 0,
             changes: 0,
+            holds: Holds::Unknown,
             ended: Some(EndedLife::Missing),
             past: Vec::new(),
             other: Map::new(),

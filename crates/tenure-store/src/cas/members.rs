@@ -11,11 +11,14 @@ use tenure_core::{
 use super::election::ElectionRecord;
 use super::handle::{ATTEMPTS, Handle, Renews, partly, too_busy};
 use super::keys::Keys;
-use super::member::{EndedLife, MemberRecord, StandingRecord};
+use super::member::{EndedLife, Holds, MemberRecord, StandingRecord};
 use super::record::Record;
 use super::register::Removed;
 use super::seen::Seen;
 use crate::{ErrorKind, Result};
+
+/// How many elections are looked at for nothing but tidying up.
+const FEW: usize = 1_000;
 
 /// Whether a life goes on.
 #[derive(Debug)]
@@ -109,6 +112,9 @@ impl Handle {
             // Whatever was given back and could not be said yet is said with the
             // next write, whichever it is.
             record.changes = record.changes.max(self.memory().changes(who.incarnation));
+            if self.memory().has_nothing_left(&key, who.incarnation) {
+                record.holds = record.holds.nothing_left(self.clock_id);
+            }
             let started = self.now();
             let renews = self.renew(what, started, &mut record);
             if let Some(written) = self.swap(&key, Some(&current), record, started, renews).await? {
@@ -242,18 +248,16 @@ impl Handle {
     }
 
     /// Writes down in the elections of an ended life that they are vacant, and
-    /// removes its records once nothing refers to them. One with very many
-    /// elections leaves that to whoever takes them.
+    /// removes its records once nothing refers to them. Where there are very many
+    /// elections that is left to whoever takes them: they are void with the life.
     async fn tidy(&self, ns: &Namespace, who: &MemberRef, cause: ReleaseCause) -> Result<()> {
-        let elections = self.load_elections(ns).await?;
+        let few = self.load_few_elections(ns, FEW).await?;
+        let Some(elections) = few else { return Ok(()) };
         // Of its own life, and of those that only its record proves to be over.
         let of_member = |s: &&Seen<ElectionRecord>| {
             s.record.holder.as_ref().is_some_and(|holder| holder.member == who.id)
         };
         let held: Vec<_> = elections.iter().filter(of_member).collect();
-        if held.len() > self.options.batch {
-            return Ok(());
-        }
         let record = self.known::<MemberRecord>(&self.keys.member(ns, &who.id));
         for seen in held {
             let Some(holder) = seen.record.holder.as_ref().map(|holder| holder.member()) else {
@@ -287,7 +291,11 @@ impl Handle {
     /// election would have to wait. Whoever wins or joins does it in passing; if
     /// it fails, the next one does it. One that lives after all finds its record
     /// gone and is ended.
-    pub(super) async fn collect(&self, ns: &Namespace) {
+    ///
+    /// Of one that held nothing its own record says so. For any other the elections are
+    /// looked at: by one who joins, and only where there are not very many. To take a
+    /// term over costs the same, whatever the dead one held (M5).
+    pub(super) async fn collect(&self, ns: &Namespace, joins: bool) {
         const AT_ONCE: usize = 8;
         let now = self.now();
         let long_dead = |seen: &Seen<MemberRecord>| {
@@ -295,11 +303,17 @@ impl Handle {
         };
         let prefix = self.keys.members(ns);
         let known: Vec<_> = self.memory().members.below(&prefix).map(|(_, s)| s.clone()).collect();
-        let dead: Vec<_> = known.into_iter().filter(long_dead).take(AT_ONCE).collect();
-        if dead.is_empty() {
-            return;
+        let unheld = |seen: &Seen<MemberRecord>| {
+            seen.record.holds == Holds::Nothing && seen.record.past.is_empty()
+        };
+        let dead = known.into_iter().filter(|seen| long_dead(seen) && (joins || unheld(seen)));
+        let dead: Vec<_> = dead.take(AT_ONCE).collect();
+        let mut elections = Vec::new();
+        if !dead.iter().all(unheld) {
+            let few = self.load_few_elections(ns, FEW).await;
+            let Ok(Some(few)) = few else { return };
+            elections = few;
         }
-        let Ok(elections) = self.load_elections(ns).await else { return };
         for seen in dead {
             let who = seen.record.member();
             let id = |s: &Seen<ElectionRecord>| {

@@ -16,6 +16,9 @@ pub enum CasRule {
     /// T5: the time between two heartbeats is taken from the holder's clock as if
     /// no clock ever drifted.
     AnchorIgnoresDrift,
+    /// C1: a newcomer goes by a listing of the elections, which may lag, instead of
+    /// by what the record that it replaces says.
+    JoinTrustsListing,
 }
 
 /// Which rule is broken, if any.

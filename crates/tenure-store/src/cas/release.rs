@@ -35,6 +35,9 @@ impl Handle {
         for (item, is_due) in release.items.iter().zip(self.all(looks.collect()).await) {
             if is_due? {
                 due.push(item);
+            } else {
+                // An earlier attempt may have ended it, and its answer have been lost.
+                self.note_given_back(ns, &release.member, item);
             }
         }
         let withdraw = |record: &mut StandingRecord| {
@@ -64,6 +67,9 @@ impl Handle {
             self.end_term(ns, &item.election, ending)
         });
         let ended = self.all(endings.collect()).await;
+        for (item, _) in terms.iter().zip(&ended).filter(|(_, ended)| matches!(ended, Ok(true))) {
+            self.note_given_back(ns, &release.member, item);
+        }
         let gave_back = ended.iter().any(|ended| matches!(ended, Ok(true) | Err(_)));
         // A repeated release finds nothing to end, and still has to say it.
         if gave_back || self.owes_a_word(ns, &release.member) {
@@ -71,6 +77,13 @@ impl Handle {
         }
         let ended: Result<Vec<bool>> = ended.into_iter().collect();
         partly(withdrew || gave_back, ended).map(drop)
+    }
+
+    /// Remembers that this very term is not held any more.
+    fn note_given_back(&self, ns: &Namespace, who: &MemberRef, item: &ReleaseItem) {
+        let Some(number) = item.number else { return };
+        let key = self.keys.member(ns, &who.id);
+        self.memory().gave_back(&key, who.incarnation, &item.election, number);
     }
 
     /// Whether an item is not too late: it names no term, or exactly the one

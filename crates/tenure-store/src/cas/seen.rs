@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{ElectionName, Incarnation, MemberRef, Mono, TermNumber};
+use tenure_core::{ElectionName, Incarnation, MemberRef, Mono, Term, TermNumber};
 
 use super::election::ElectionRecord;
 use super::member::{MemberRecord, StandingRecord};
@@ -165,12 +165,41 @@ pub(super) struct Memory {
     /// What `changes` of lives of this handle's own must have come to: they gave
     /// something back.
     changes: BTreeMap<Incarnation, u64>,
+    /// What lives of this handle's own have won and not given back, by their members'
+    /// keys.
+    holding: BTreeMap<(String, Incarnation), BTreeMap<ElectionName, TermNumber>>,
 }
 
 /// Since when this life is known to stand for each election.
 type Stood = (Incarnation, BTreeMap<ElectionName, Mono>);
 
 impl Memory {
+    /// Notes that a term was won through this handle.
+    pub(super) fn won(&mut self, key: &str, term: &Term) {
+        let life = (key.to_owned(), term.member.incarnation);
+        self.holding.entry(life).or_default().insert(term.election.clone(), term.number);
+    }
+
+    /// Notes that exactly this term was given back.
+    pub(super) fn gave_back(
+        &mut self,
+        key: &str,
+        life: Incarnation,
+        election: &ElectionName,
+        number: TermNumber,
+    ) {
+        if let Some(held) = self.holding.get_mut(&(key.to_owned(), life))
+            && held.get(election) == Some(&number)
+        {
+            held.remove(election);
+        }
+    }
+
+    /// Whether this life won something through this handle, and gave all of it back.
+    pub(super) fn has_nothing_left(&self, key: &str, life: Incarnation) -> bool {
+        self.holding.get(&(key.to_owned(), life)).is_some_and(BTreeMap::is_empty)
+    }
+
     pub(super) fn wrote(&mut self, key: &str, life: Incarnation, started: Mono, asked: Duration) {
         self.written.insert((key.to_owned(), life), Written { started, asked });
     }
@@ -209,6 +238,7 @@ impl Memory {
     /// for is not its business: it may be about to join.
     pub(super) fn ended(&mut self, member_key: &str, life: Incarnation) {
         self.changes.remove(&life);
+        self.holding.remove(&(member_key.to_owned(), life));
         if self.written.remove(&(member_key.to_owned(), life)).is_none() {
             return;
         }

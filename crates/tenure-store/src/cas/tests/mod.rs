@@ -1,11 +1,13 @@
 //! Scripts over the memory register, with a clock for each observer. Every
 //! verb but `follow` is polled once, without a runtime, and must be ready.
 
+mod ending;
 mod follow;
 mod judging;
 mod load;
 mod many;
 mod members;
+mod namesakes;
 mod operators;
 mod races;
 mod records;
@@ -77,6 +79,8 @@ struct Wire {
     swaps: Arc<Mutex<VecDeque<(&'static str, Fault)>>>,
     loads: Arc<Mutex<VecDeque<(&'static str, Fault)>>>,
     held_back: Arc<Mutex<Vec<Swap>>>,
+    /// What listings show, if they lag: the cells as they were then.
+    stale: Arc<Mutex<Option<Vec<Listed>>>>,
 }
 
 impl fmt::Debug for Wire {
@@ -98,6 +102,11 @@ impl Wire {
         let mut faults = faults.lock().unwrap();
         let concerned = faults.front().is_some_and(|(part, _)| key.contains(part));
         concerned.then(|| faults.pop_front()).flatten().map(|(_, fault)| fault)
+    }
+
+    /// From now on listings show what was there now, as a replica's do that lags.
+    fn let_listings_lag(&self) {
+        *self.stale.lock().unwrap() = Some(ready(self.inner.list("")).unwrap());
     }
 
     /// What was held back arrives; says what became of it.
@@ -166,6 +175,10 @@ impl Register for Wire {
     async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
         if let Some(Fault::Fail) = Self::take(&self.loads, prefix) {
             return Err(Error::new(ErrorKind::Unreachable, "no way there"));
+        }
+        if let Some(stale) = &*self.stale.lock().unwrap() {
+            let listed = stale.iter().filter(|listed| listed.key.starts_with(prefix));
+            return Ok(listed.cloned().collect());
         }
         self.inner.list(prefix).await
     }
