@@ -74,12 +74,15 @@ fn what_cannot_be_run_is_refused_with_its_code() {
     let world = World::new();
     std::fs::write(world.path("plain"), "").unwrap();
     let plain = world.path("plain");
+    let missing = world.path("missing");
+    // L24: a name that the machine has no command of.
+    let unheard_of = world.dir().file_name().unwrap().to_str().unwrap();
     for (args, wanted, said) in [
         (&["run", "-e", "x", "--"][..], 2, "required"),
         (&["run", "-e", "x"], 2, "required"),
         (&["run", "--", "true"], 2, "--election"),
-        (&["run", "-e", "x", "--", "no-such-command"], 127, "not found in PATH"),
-        (&["run", "-e", "x", "--", "/no/such"], 127, "does not exist"),
+        (&["run", "-e", "x", "--", unheard_of], 127, "not found in PATH"),
+        (&["run", "-e", "x", "--", missing.to_str().unwrap()], 127, "does not exist"),
         (&["run", "-e", "x", "--", plain.to_str().unwrap()], 126, "chmod +x"),
         (&["run", "-e", "", "--", "true"], 2, "the election name is empty"),
         (&["run", "-e", "x", "--ttl", "5", "--", "true"], 2, "no unit"),

@@ -254,12 +254,17 @@ mod tests {
 
     #[test]
     fn paths_that_name_no_file_are_refused_with_what_to_give_instead() {
+        let dir = tempfile::tempdir().unwrap();
+        let here = dir.path().to_str().unwrap().to_owned();
+        let missing = format!("{here}/missing/t.db");
+        let pipe = format!("{here}/socket");
+        let _socket = std::os::unix::net::UnixListener::bind(&pipe).unwrap();
         for (path, word) in [
             ("", "memory:"),
             (":memory:", "memory:"),
-            ("/tmp", "/tmp/tenure.db"),
-            ("/dev/null", "regular file"),
-            ("/no/such/directory/t.db", "create it"),
+            (&here, &*format!("{here}/tenure.db")),
+            (&pipe, "regular file"),
+            (&missing, "create it"),
         ] {
             let error = check_path(Path::new(path), &SqliteOptions::new()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");

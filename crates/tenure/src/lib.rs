@@ -1,5 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+/// The repository's front page: what it shows compiles (L3).
+#[cfg(all(doctest, feature = "postgres"))]
+#[doc = include_str!("../../../README.md")]
+pub struct FrontPage;
+
 mod builder;
 mod callbacks;
 mod campaigns;

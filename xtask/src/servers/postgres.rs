@@ -253,7 +253,7 @@ mod tests {
         let found = versions(scratch.path());
         let expected = ["15", "13", "9"].map(|v| scratch.path().join(v).join("bin"));
         assert_eq!(found, expected);
-        assert!(versions(Path::new("/no/such/folder")).is_empty());
+        assert!(versions(&scratch.path().join("missing")).is_empty());
     }
 
     /// A client-only installation is not a server.
