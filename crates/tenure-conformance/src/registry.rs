@@ -139,6 +139,7 @@ macro_rules! each_case {
             namespaces {
                 namespaces_elect_independently,
                 namespaces_do_not_see_each_other,
+                a_heartbeat_is_for_one_namespace,
                 operators_act_on_one_namespace,
                 each_namespace_has_a_journal_of_its_own,
                 names_that_are_alike_are_kept_apart,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::ledger::Fate;
 use crate::failure::{Doing, Failure, Outcome};
-use crate::steps::{cargo, has_cargo_command, root};
+use crate::steps::{cargo, has_cargo_command};
 
 /// The copy.
 #[derive(Debug)]
@@ -45,8 +45,9 @@ impl Scratch {
         self.tree.join(file)
     }
 
-    /// Runs the tests of one crate until the first fails, and says which that was. What
-    /// the copy depends on is shared with the tree that it was made from.
+    /// Runs the tests of one crate until the first fails, and says which that was. What is
+    /// built goes to a folder of its own: cargo takes two copies of a workspace for one, so
+    /// that what is broken here would be run there.
     pub(super) fn test(
         &self,
         package: &str,
@@ -60,12 +61,10 @@ impl Scratch {
         let log = self.tree.join("mutant.log");
         let out = fs::File::create(&log).doing(|| format!("write {}", log.display()))?;
         let err = out.try_clone().doing(|| format!("write {}", log.display()))?;
-        let target =
-            std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| root().join("target").into());
         let mut tests = cargo(line)
             .args(["--all-features", "--package", package])
             .current_dir(&self.tree)
-            .env("CARGO_TARGET_DIR", target)
+            .env("CARGO_TARGET_DIR", self.tree.with_file_name("build"))
             .envs(environment.iter().map(|(key, value)| (key, value)))
             .stdin(Stdio::null())
             .stdout(out)
@@ -108,6 +107,7 @@ fn judge(passed: bool, said: &str) -> (Fate, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::steps::root;
 
     #[test]
     fn the_first_test_that_fails_is_named() {

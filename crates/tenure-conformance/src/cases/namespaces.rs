@@ -89,3 +89,17 @@ pub(crate) async fn names_that_are_alike_are_kept_apart(world: &World<'_>) -> Ou
     }
     Ok(())
 }
+
+/// C5, M1, P15: a life that is a member here and there beats for each by itself.
+pub(crate) async fn a_heartbeat_is_for_one_namespace(world: &World<'_>) -> Outcome {
+    let other = world.namespace("other")?;
+    let (here, there) = (world.member("a").await?, other.member("a").await?);
+    same!(here.me, there.me, "the life that is a member of both");
+    here.fade(world.unit()).await?;
+    there.alive().await?;
+    world.lapse(&[&here]).await?;
+    there.alive().await?;
+    here.ended().await?;
+    there.alive().await?;
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! What the program says of a store that nobody is notified by.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{World, stdout};
+use tokio_postgres::NoTls;
+
+/// Runs statements on the server, as anybody might.
+fn sql(url: &str, text: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+        tokio::spawn(async move { drop(connection.await) });
+        client.batch_execute(text).await.unwrap();
+    });
+}
+
+/// P3: while the server's queue of notifications fills, status and doctor say that the
+/// store is looked at instead, why, and what to do.
+#[test]
+fn status_and_doctor_say_that_nobody_is_notified() {
+    let url = std::env::var("TENURE_TEST_POSTGRES_URL")
+        .expect("run the tests by `cargo xtask test`, or start a server by `cargo xtask serve`");
+    let schema = format!("cli_notifications_{}", std::process::id());
+    let world = World::on(format!("{url}?schema={schema}"));
+    let native = world.text(&["status"]);
+    assert!(native.contains("notifications native"), "{native}");
+    sql(
+        &url,
+        &format!(
+            "CREATE OR REPLACE FUNCTION {schema}._queue_usage() RETURNS double precision \
+             LANGUAGE sql AS 'SELECT 0.7::double precision'"
+        ),
+    );
+    let status = world.text(&["status"]);
+    let doctor = stdout(&world.ask(&["doctor"]));
+    sql(&url, &format!("DROP SCHEMA {schema} CASCADE"));
+    for said in [status, doctor] {
+        for word in ["polled every", "half full", "idle in transaction"] {
+            assert!(said.contains(word), "{word}: {said}");
+        }
+    }
+}
