@@ -73,6 +73,8 @@ pub(crate) enum Verb {
     Resume(OneName),
     /// End a member
     Evict(EvictArgs),
+    /// After a restore from a backup: let no number that was forgotten come again
+    Restored,
     /// Say by exit code whether somebody leads
     Check(CheckArgs),
     /// Say by exit code whether a term is still the newest

@@ -98,6 +98,7 @@ async fn with_store(context: &Context, verb: Verb) -> Outcome {
         Verb::Pause(args) => verbs::pause::pause(context, &args).await,
         Verb::Resume(args) => verbs::pause::resume(context, &args).await,
         Verb::Evict(args) => verbs::evict::run(context, &args).await,
+        Verb::Restored => verbs::restored::run(context).await,
         Verb::Check(args) => verbs::check::check(context, &args).await,
         Verb::Fence(args) => verbs::check::fence(context, &args).await,
         Verb::Top(args) => top::run(context, &args).await,

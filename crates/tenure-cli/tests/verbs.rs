@@ -222,6 +222,24 @@ fn evict_waits_until_nobody_can_believe_that_it_leads() {
     assert_eq!(a.code(), 73, "the evicted one stopped its command");
 }
 
+/// M6: the operator's word after a restore. It can be told from the next number, and
+/// disturbs nobody.
+#[test]
+fn restored_lets_numbers_jump_and_disturbs_nobody() {
+    let world = World::new();
+    let mut a = stand(&world, "a", "jobs", &["--ttl", "2s"]);
+    world.next_leader("jobs", 0);
+    let eras = world.json(&["restored"]);
+    assert_eq!((&eras["era_before"], &eras["era_after"]), (&0.into(), &1.into()));
+    assert_eq!(world.leader("jobs").0.as_deref(), Some("a"));
+    assert!(world.text(&["restored"]).contains("from 1 to 2"));
+    world.text(&["evict", "a"]);
+    a.code();
+    assert_eq!(world.code(&["run", "-q", "-e", "jobs", "--no-wait", "--", "true"]), 0);
+    let number = world.json(&["status", "jobs"])["term"].as_u64().unwrap();
+    assert!(number > 2 << 20, "{number}");
+}
+
 /// For scripts and probes.
 #[test]
 fn check_and_fence_answer_by_code() {

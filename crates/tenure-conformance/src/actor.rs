@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tenure_core::{
     Beat, Bid, Claim, Claimed, Claims, ElectionView, Heartbeat, Join, Joined, MemberId, MemberRef,
-    Namespace, Nonce, Priority, Profile, Query, Release, ReleaseCause, ReleaseItem, Snapshot, Term,
-    TermRef, Which,
+    Namespace, Nonce, Priority, Profile, Query, Release, ReleaseCause, ReleaseItem, Seq, Snapshot,
+    Term, TermRef, Which,
 };
 use tenure_store::SharedStore;
 
@@ -62,7 +62,7 @@ impl Actor {
     pub(crate) async fn join(&self, supersede: bool) -> Outcome<Joined> {
         let (member, profile) = (self.me.clone(), self.profile.clone());
         let (ttl, takes_over) = (self.ttl, self.takes_over);
-        let join = Join { member, ttl, profile, supersede, takes_over };
+        let join = Join { member, ttl, profile, supersede, takes_over, seen: Seq::START };
         Ok(self.store.join(&self.ns, &join).await?)
     }
 
@@ -135,7 +135,13 @@ impl Actor {
     /// A claim of one bid.
     pub(crate) fn claim_for(&self, name: &str, nonce: Nonce, how: How) -> Outcome<Claim> {
         let bids = vec![Bid { election: election(name)?, priority: how.priority, nonce }];
-        Ok(Claim { member: self.me.clone(), ttl: self.ttl, bids, heir_grace: how.grace })
+        Ok(Claim {
+            member: self.me.clone(),
+            ttl: self.ttl,
+            bids,
+            heir_grace: how.grace,
+            seen: Seq::START,
+        })
     }
 
     pub(crate) async fn send(&self, claim: &Claim) -> Outcome<Claims> {

@@ -66,6 +66,8 @@ pub struct Join {
     /// Whether it looks as soon as it is told of a change, so that a term may be
     /// handed to it: see [`Release::hand_over`].
     pub takes_over: bool,
+    /// See [`Claim::seen`].
+    pub seen: Seq,
 }
 
 /// The answer to a [`Join`].
@@ -169,6 +171,10 @@ pub struct Claim {
     /// How long a vacancy that this claim uncovers (by ending an expired
     /// holder) is kept for its preferred candidate.
     pub heir_grace: Duration,
+    /// The newest place in the journal that the caller has heard of. A store
+    /// whose journal ends before it was rolled back: it raises its era in this
+    /// same step, before it gives out any number (rule M6).
+    pub seen: Seq,
 }
 
 /// One bid of a [`Claim`].
@@ -288,6 +294,14 @@ pub enum Amend {
         /// Who asks.
         by: Note,
     },
+    /// Say that the store was restored, rolled back or copied, and may have
+    /// forgotten terms that it gave out (rule M6). Its era rises: the next
+    /// number of every election, of every namespace where the store has one era
+    /// for all, jumps by 2^20. Nobody who leads is disturbed.
+    Restored {
+        /// Who asks.
+        by: Note,
+    },
 }
 
 /// The answer to an [`Amend`].
@@ -315,4 +329,11 @@ pub enum Amended {
     NoSuchCandidate,
     /// No live member goes by that id.
     NoSuchMember,
+    /// The era has risen.
+    Restored {
+        /// From this one.
+        before: u64,
+        /// To this one.
+        after: u64,
+    },
 }

@@ -22,6 +22,7 @@ const MIGRATIONS: &[Migration] = &[Migration {
     texts: &[
         include_str!("sql/tables.sql"),
         include_str!("sql/inner.sql"),
+        include_str!("sql/era.sql"),
         include_str!("sql/life.sql"),
         include_str!("sql/read.sql"),
         include_str!("sql/claim.sql"),

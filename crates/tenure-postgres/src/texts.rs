@@ -18,6 +18,7 @@ pub(crate) struct Texts {
     pub(crate) pause: String,
     pub(crate) resume: String,
     pub(crate) evict: String,
+    pub(crate) restored: String,
     pub(crate) read: Often,
     pub(crate) look: Often,
     pub(crate) journal: Often,
@@ -39,7 +40,7 @@ impl Texts {
         let amend = |call: &str| put(&format!("{AMENDED} {{schema}}.{call}"));
         Self {
             join: put("SELECT outcome, attention, seq, taken_by::text, left_us FROM \
-                       {schema}.join($1, $2, $3, $4, $5, $6, $7, $8, $9)"),
+                       {schema}.join($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"),
             heartbeat: put("SELECT outcome, attention, holds, seq, terms::text, handle FROM \
                             {schema}.heartbeat($1, $2, $3, $4, $5, $6, $7)"),
             beat: put(include_str!("sql/beat.sql")),
@@ -47,7 +48,7 @@ impl Texts {
             leave: put("SELECT {schema}.leave($1, $2, $3, $4)"),
             claims: often(
                 "SELECT outcome, numbers, elected, fenced, views::text[] FROM \
-                           {schema}.claims($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+                           {schema}.claims($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
             ),
             // A session of the owner's waits for locks as long as it is set to.
             release: or_as_owner(&release("release", "$10"), &release("_release", "0")),
@@ -55,6 +56,7 @@ impl Texts {
             pause: amend("pause($1, $2, $3, $4, $5)"),
             resume: amend("resume($1, $2, $3, $4)"),
             evict: amend("evict($1, $2, $3, $4, $5)"),
+            restored: put("SELECT era_before, era_after FROM {schema}.restored($1, $2)"),
             read: often("SELECT {schema}.read($1, $2, $3, $4, $5, $6, $7, $8, $9)::text"),
             look: or_as_owner("SELECT * FROM {schema}.look($1, $2, $3, $4)", "{look}"),
             journal: often("SELECT {schema}.journal($1, $2, $3)::text"),

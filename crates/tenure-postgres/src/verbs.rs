@@ -72,6 +72,7 @@ impl Way<'_> {
                     (&join.supersede, Type::BOOL),
                     (&self.lock_wait, Type::INT4),
                     (&join.takes_over, Type::BOOL),
+                    (&signed(join.seen.get()), Type::INT8),
                 ],
             )
             .await?;
@@ -175,6 +176,7 @@ impl Way<'_> {
                     (&nonces, Type::INT8_ARRAY),
                     (&micros(claim.heir_grace), Type::INT8),
                     (&self.lock_wait, Type::INT4),
+                    (&signed(claim.seen.get()), Type::INT8),
                 ],
             )
             .await?;
@@ -275,6 +277,17 @@ impl Way<'_> {
                         ],
                     )
                     .await?
+            }
+            Amend::Restored { by } => {
+                let (doing, by) = ("raising the era", by.as_str());
+                let params = [(&by as _, Type::TEXT), wait];
+                let rows = self.link.ask(doing, Effect::Writes, &self.texts.restored, &params);
+                let row = one(rows.await?)?;
+                let era = |column| get::<i32>(&row, column).map(|era| unsigned(era.into()));
+                return Ok(Amended::Restored {
+                    before: era("era_before")?,
+                    after: era("era_after")?,
+                });
             }
         };
         amended(&one(rows)?)

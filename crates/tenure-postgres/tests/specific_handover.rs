@@ -214,7 +214,7 @@ async fn what_was_handed_over_is_handed_on_after_a_promotion() {
     let handed = Term { number: term.number.next(), member: heir, ..term.clone() };
     hand_over(&store, &handed, LONG).await;
     let seen = view(&store, None).await;
-    assert_eq!(seen.number.get(), handed.number.get() + 1 + (1 << 20));
+    assert!(seen.number.get() > handed.number.get() + (1 << 20), "{seen:?}");
     assert_eq!(seen.holder.unwrap().member, term.member);
 }
 

@@ -93,7 +93,7 @@ async fn a_promoted_copy_gives_out_no_number_twice() {
     found(&store).await;
     assert_eq!(view(&store, "e").await.number, first.number, "it has forgotten them");
     let next = won(store.claim(&ns(), &claim(&first.member, "e", 4)).await.unwrap());
-    assert_eq!(next.number.get(), first.number.get() + 1 + JUMP);
+    assert!(next.number.get() > first.number.get() + JUMP, "{next:?}");
     let after = won(store.claim(&ns(), &claim(&first.member, "e", 5)).await.unwrap());
     assert_eq!(after.number, next.number.next(), "it jumps once");
 }
@@ -117,6 +117,6 @@ async fn a_promoted_copy_hands_over_above_what_it_forgot() {
     found(&store).await;
     store.release(&ns(), &given).await.unwrap();
     let seen = view(&store, "e").await;
-    assert_eq!(seen.number.get(), term.number.get() + 1 + JUMP);
+    assert!(seen.number.get() > term.number.get() + JUMP, "{seen:?}");
     assert_eq!(seen.holder.unwrap().member, heir);
 }

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, params, params_from_iter};
 use tenure_core::{Entry, Seq};
 use tenure_store::ErrorKind;
 
@@ -53,7 +53,11 @@ fn put(db: &Connection, table: &str, columns: usize, cells: &[Value]) -> bool {
     let places = vec!["?"; columns].join(", ");
     let values = [Value::from("n".to_owned())].into_iter().chain(cells.iter().cloned());
     let values = values.chain(std::iter::repeat(Value::Null)).take(columns);
-    let sql = format!("INSERT INTO {table} VALUES ({places})");
+    // Those that come after have their defaults.
+    let named = "SELECT group_concat(name, ', ') FROM \
+                 (SELECT name FROM pragma_table_info(?1) ORDER BY cid LIMIT ?2)";
+    let names: String = db.query_row(named, params![table, columns], |row| row.get(0)).unwrap();
+    let sql = format!("INSERT INTO {table} ({names}) VALUES ({places})");
     db.prepare_cached(&sql).unwrap().execute(params_from_iter(values)).is_ok()
 }
 

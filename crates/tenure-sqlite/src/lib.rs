@@ -8,6 +8,7 @@ compile_error!(
 
 mod boot;
 mod desk;
+mod era;
 mod error;
 mod fence;
 mod filesystem;

@@ -49,6 +49,13 @@ impl<'a> Txn<'a> {
         Seq::new(self.seq)
     }
 
+    /// Lets the journal go on after this place; what it lacks up to there is told as
+    /// entries that are no longer kept.
+    pub(crate) fn go_on_after(&mut self, place: Seq) {
+        self.seq = place.get();
+        self.trimmed = place.get();
+    }
+
     /// Whether this step wrote to the journal.
     pub(crate) fn wrote(&self) -> bool {
         self.seq != self.began_at

@@ -273,6 +273,15 @@ impl Tenure {
         self.shared.amend(Amend::Evict { member, now, by }).await
     }
 
+    /// Says that the store was restored from a backup, rolled back or copied, and may
+    /// have forgotten terms that it gave out. The next number of every election jumps
+    /// by at least 2^20, so that no forgotten number is given out again; nobody who
+    /// leads is disturbed. The answer is [`Amended::Restored`], or an error from a
+    /// store that cannot.
+    pub async fn restored(&self) -> Result<Amended> {
+        self.shared.amend(Amend::Restored { by: self.shared.note() }).await
+    }
+
     /// How this member and its store are doing. No I/O.
     #[must_use]
     pub fn status(&self) -> Status {

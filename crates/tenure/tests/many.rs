@@ -14,7 +14,7 @@ use common::{secs, within};
 use tenure::testing::{ManualClock, Stage, StoreVerb};
 use tenure_core::{
     Bid, Claim, ElectionName, Incarnation, Join, MemberId, MemberRef, Namespace, Nonce, Priority,
-    Profile,
+    Profile, Seq,
 };
 use tenure_store::{MemoryStore, Store};
 
@@ -161,7 +161,14 @@ async fn store_alone() -> MemoryStore {
     let ns = Namespace::default();
     let member = MemberRef::new(MemberId::new("a").unwrap(), Incarnation::from_u128(1));
     let (ttl, profile) = (secs(10), Profile::default());
-    let join = Join { member: member.clone(), ttl, profile, supersede: true, takes_over: false };
+    let join = Join {
+        member: member.clone(),
+        ttl,
+        profile,
+        supersede: true,
+        takes_over: false,
+        seen: Seq::START,
+    };
     store.join(&ns, &join).await.unwrap();
     for batch in 0..MANY / 1000 {
         let bid = |n: usize| {
@@ -170,7 +177,7 @@ async fn store_alone() -> MemoryStore {
         };
         let bids = (0..1000).map(bid).collect();
         let heir_grace = Duration::ZERO;
-        let claim = Claim { member: member.clone(), ttl, bids, heir_grace };
+        let claim = Claim { member: member.clone(), ttl, bids, heir_grace, seen: Seq::START };
         store.claim(&ns, &claim).await.unwrap();
     }
     store

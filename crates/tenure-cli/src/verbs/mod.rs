@@ -9,6 +9,7 @@ pub(crate) mod lists;
 pub(crate) mod papers;
 pub(crate) mod pause;
 pub(crate) mod resign;
+pub(crate) mod restored;
 pub(crate) mod schema;
 pub(crate) mod status;
 pub(crate) mod timing;

@@ -1,6 +1,8 @@
 //! Claims: who wins, under which number, and what the others are told.
 
-use tenure_core::{Bid, Claim, Claimed, Claims, Happening, Nonce, Priority, Profile, ReleaseCause};
+use tenure_core::{
+    Bid, Claim, Claimed, Claims, Happening, Nonce, Priority, Profile, ReleaseCause, Seq,
+};
 
 use super::members::still_leads;
 use crate::Outcome;
@@ -170,7 +172,8 @@ pub(crate) async fn each_bid_is_answered_on_its_own_and_in_order(world: &World<'
         bids.push(Bid { election: election(name)?, priority, nonce });
     }
     let (member, ttl) = (b.me.clone(), b.ttl);
-    let claim = Claim { member, ttl, bids, heir_grace: std::time::Duration::ZERO };
+    let claim =
+        Claim { member, ttl, bids, heir_grace: std::time::Duration::ZERO, seen: Seq::START };
     let Claims::Answered(answers) = b.send(&claim).await? else {
         fail!("the claim of a live member is answered");
     };

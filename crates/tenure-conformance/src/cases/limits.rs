@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tenure_core::{
     Amend, Bid, Claim, Claimed, Claims, MAX_ENDPOINT, MAX_ENDPOINTS, MAX_METADATA, MAX_NAME,
-    MAX_NOTE, MAX_TTL, Nonce, Note, Priority, Profile, Query, ReleaseCause, ReleaseItem, TermRef,
+    MAX_NOTE, MAX_TTL, Nonce, Note, Priority, Profile, Query, ReleaseCause, ReleaseItem, Seq,
+    TermRef,
 };
 use tenure_store::ErrorKind;
 
@@ -72,7 +73,7 @@ fn bids(actor: &Actor, count: usize) -> Outcome<Claim> {
         bids.push(Bid { election, priority: Priority::default(), nonce });
     }
     let (member, ttl) = (actor.me.clone(), actor.ttl);
-    Ok(Claim { member, ttl, bids, heir_grace: Duration::ZERO })
+    Ok(Claim { member, ttl, bids, heir_grace: Duration::ZERO, seen: Seq::START })
 }
 
 fn releases(held: Vec<TermRef>) -> Vec<ReleaseItem> {

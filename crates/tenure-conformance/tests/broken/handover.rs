@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{
     Amend, Bid, Candidate, Claim, Claimed, ElectionName, Heartbeat, MemberRef, Namespace, Nonce,
-    Note, Priority, Query, Release, Term, TermBeat, TermOutcome, TermRef, Which,
+    Note, Priority, Query, Release, Seq, Term, TermBeat, TermOutcome, TermRef, Which,
 };
 use tenure_store::{Result, Store};
 
@@ -134,7 +134,7 @@ impl Broken {
         let nonce = Nonce::new(2_000_000 + self.counted());
         let bids = vec![Bid { election: name.clone(), priority, nonce }];
         let (ttl, heir_grace) = (Duration::from_secs(10_000), Duration::ZERO);
-        self.inner.claim(ns, &Claim { member, ttl, bids, heir_grace }).await?;
+        self.inner.claim(ns, &Claim { member, ttl, bids, heir_grace, seen: Seq::START }).await?;
         Ok(())
     }
 

@@ -153,7 +153,7 @@ impl Broken {
         });
         let (member, bids, heir_grace) = (release.member.clone(), bids.collect(), Duration::ZERO);
         let ttl = Duration::from_secs(1_000);
-        self.inner.claim(ns, &Claim { member, ttl, bids, heir_grace }).await?;
+        self.inner.claim(ns, &Claim { member, ttl, bids, heir_grace, seen: Seq::START }).await?;
         Ok(())
     }
 }
@@ -232,7 +232,8 @@ impl Store for Broken {
         };
         if self.is(Defect::AdmitsStrangers) && matches!(claims, Claims::Ended { .. }) {
             let (member, ttl, profile) = (claim.member.clone(), claim.ttl, Profile::default());
-            let join = Join { member, ttl, profile, supersede: true, takes_over: false };
+            let join =
+                Join { member, ttl, profile, supersede: true, takes_over: false, seen: Seq::START };
             self.inner.join(ns, &join).await?;
             claims = self.inner.claim(ns, &claim).await?;
         }

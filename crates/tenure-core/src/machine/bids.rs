@@ -92,7 +92,7 @@ impl Machine {
         self.activity += 1;
         self.looked_by_bids(now, &sent);
         let heir_grace = self.heir_grace();
-        let claim = Claim { member, ttl: self.settings.ttl(), bids, heir_grace };
+        let claim = Claim { member, ttl: self.settings.ttl(), bids, heir_grace, seen: self.seq };
         let flight = self.send(now, Request::Claim(claim), sent);
         self.bidding.slot.begin(flight);
     }

@@ -214,6 +214,7 @@ impl Machine {
             profile: self.profile.clone(),
             supersede: !self.membership.was_superseded,
             takes_over: !self.hand_over().is_zero(),
+            seen: self.seq,
         };
         let flight = self.send(now, Request::Join(join), member);
         self.membership.join.begin(flight);

@@ -7,13 +7,13 @@
 CREATE FUNCTION {schema}.claim(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint,
     p_elections text[], p_priorities integer[], p_nonces bigint[],
-    p_grace_us bigint DEFAULT 0, p_wait_ms integer DEFAULT 0
+    p_grace_us bigint DEFAULT 0, p_wait_ms integer DEFAULT 0, p_seen bigint DEFAULT 0
 ) RETURNS TABLE (bid integer, outcome text, number bigint, elected_ms bigint, view jsonb)
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
 DECLARE
     v_all record := claims(p_ns, p_member, p_life, p_ttl_us, p_elections, p_priorities, p_nonces,
-        p_grace_us, p_wait_ms);
+        p_grace_us, p_wait_ms, p_seen);
 BEGIN
     IF v_all.outcome IS NOT NULL THEN
         RETURN QUERY SELECT 0, v_all.outcome, NULL::bigint, NULL::bigint, NULL::jsonb;
@@ -33,7 +33,7 @@ END $$;
 CREATE FUNCTION {schema}.claims(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint,
     p_elections text[], p_priorities integer[], p_nonces bigint[],
-    p_grace_us bigint DEFAULT 0, p_wait_ms integer DEFAULT 0,
+    p_grace_us bigint DEFAULT 0, p_wait_ms integer DEFAULT 0, p_seen bigint DEFAULT 0,
     OUT outcome text, OUT numbers bigint[], OUT elected bigint[], OUT fenced text[],
     OUT views jsonb[]
 ) LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
@@ -42,6 +42,8 @@ DECLARE
             AND _check_bids(p_elections, p_priorities, p_nonces)
         THEN pg_try_advisory_xact_lock(_lock(p_ns)) END;
     v_era integer;
+    v_floor bigint;
+    v_behind boolean;
     v_bids record;
     v_lost integer[];
     v_names text[];
@@ -52,17 +54,25 @@ BEGIN
         v_in := pg_advisory_xact_lock(_lock(p_ns)) IS NOT NULL;
     END IF;
     -- Once it has entered nobody else can end the caller: this is its moment.
-    SELECT CASE WHEN m.life <> p_life THEN 'superseded'
+    SELECT CASE WHEN m.life IS DISTINCT FROM p_life THEN 'superseded'
                 WHEN m.condemned OR m.expires_at <= clock_timestamp() THEN 'ended' END,
-           CASE WHEN s.started_at = pg_postmaster_start_time() THEN s.era END
-        INTO outcome, v_era FROM members m, settings s WHERE m.ns = p_ns AND m.id = p_member;
+           CASE WHEN s.started_at = pg_postmaster_start_time()
+                 AND s.file = pg_relation_filepath(s.tableoid) THEN s.era END,
+           s.floor, n.seq < p_seen
+        INTO outcome, v_era, v_floor, v_behind FROM members m, settings s, namespaces n
+        WHERE m.ns = p_ns AND m.id = p_member AND n.ns = p_ns;
     IF NOT FOUND OR outcome IS NOT NULL THEN
         outcome := coalesce(outcome, 'ended');
         RETURN;
     END IF;
     IF v_in THEN
-        v_bids := _bid(p_ns, p_member, p_life, p_ttl_us, clock_timestamp(),
-            coalesce(v_era, _era()), p_elections, p_priorities, p_nonces, p_grace_us);
+        -- No number is given out before it is sure to be above those forgotten.
+        IF v_behind THEN PERFORM _rolled_back(p_ns, p_seen); END IF;
+        IF v_era IS NULL OR v_behind THEN
+            SELECT e.era, e.floor INTO v_era, v_floor FROM _era() e;
+        END IF;
+        v_bids := _bid(p_ns, p_member, p_life, p_ttl_us, clock_timestamp(), v_era, v_floor,
+            p_elections, p_priorities, p_nonces, p_grace_us);
         numbers := v_bids.numbers;
         elected := v_bids.elected;
         fenced := v_bids.fenced;
@@ -126,12 +136,12 @@ END $$;
 -- the way, the terms, ten thousand in one statement. Says which bids these were,
 -- by their places, and what to tell.
 CREATE FUNCTION {schema}._found(
-    p_ns text, p_member text, p_life uuid, p_now timestamptz, p_era integer,
+    p_ns text, p_member text, p_life uuid, p_now timestamptz, p_era integer, p_floor bigint,
     p_names text[], p_priorities integer[], p_nonces bigint[],
     OUT made bigint[], OUT entries {schema}.entry[], OUT number bigint
 ) LANGUAGE plpgsql AS $$
 BEGIN
-    number := 1 + (p_era::bigint << 20);
+    number := greatest(1 + (p_era::bigint << 20), p_floor);
     WITH new AS MATERIALIZED (
         SELECT DISTINCT ON (t.name) t.name, t.priority, t.number AS nonce, t.ord,
                CASE WHEN t.priority > 0 THEN p_life END AS life
@@ -168,11 +178,11 @@ END $$;
 -- not looked up one by one, and what is told of all is written once. Says their
 -- number; or NULL, with nothing done, if one of them is there or is named twice.
 CREATE FUNCTION {schema}._found_all(
-    p_ns text, p_member text, p_life uuid, p_now timestamptz, p_era integer,
+    p_ns text, p_member text, p_life uuid, p_now timestamptz, p_era integer, p_floor bigint,
     p_names text[], p_priority integer, p_nonces bigint[]
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    v_number bigint := 1 + (p_era::bigint << 20);
+    v_number bigint := greatest(1 + (p_era::bigint << 20), p_floor);
     -- One look at all of them is faster than one at each.
     v_plain boolean := array_to_string(p_names, '') ~ '^[!-~]*$';
     v_told bigint;
@@ -200,7 +210,7 @@ END $$;
 -- holds by these bids and when it was elected, by their places, and what is fenced.
 CREATE FUNCTION {schema}._bid(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint, p_now timestamptz, p_era integer,
-    p_names text[], p_priorities integer[], p_nonces bigint[], p_grace_us bigint,
+    p_floor bigint, p_names text[], p_priorities integer[], p_nonces bigint[], p_grace_us bigint,
     OUT numbers bigint[], OUT elected bigint[], OUT fenced text[]
 ) LANGUAGE plpgsql AS $$
 DECLARE
@@ -225,14 +235,14 @@ BEGIN
         -- So many that they are told without a hint for each.
         IF v_count > 8 AND cardinality(p_priorities) = v_count AND cardinality(p_nonces) = v_count
            AND p_priorities[1] > 0 AND p_priorities[1] = ALL (p_priorities) THEN
-            v_number := _found_all(p_ns, p_member, p_life, p_now, p_era, p_names, p_priorities[1],
-                p_nonces);
+            v_number := _found_all(p_ns, p_member, p_life, p_now, p_era, p_floor, p_names,
+                p_priorities[1], p_nonces);
         END IF;
         IF v_number IS NOT NULL THEN
             v_new := v_count;
         ELSE
-            v_found := _found(p_ns, p_member, p_life, p_now, p_era, p_names, p_priorities,
-                p_nonces);
+            v_found := _found(p_ns, p_member, p_life, p_now, p_era, p_floor, p_names,
+                p_priorities, p_nonces);
             v_made := v_found.made;
             v_new := coalesce(cardinality(v_made), 0);
             v_entries := v_found.entries;
@@ -261,7 +271,7 @@ BEGIN
             IF NOT FOUND THEN
                 -- A single bid, for what nobody ever stood for; or one that was
                 -- forgotten with a member ended just now, who alone stood for it.
-                v_found := _found(p_ns, p_member, p_life, p_now, p_era, p_names[i:i],
+                v_found := _found(p_ns, p_member, p_life, p_now, p_era, p_floor, p_names[i:i],
                     p_priorities[i:i], p_nonces[i:i]);
                 v_entries := v_entries || v_found.entries;
                 IF p_priorities[i] > 0 THEN
@@ -353,8 +363,8 @@ BEGIN
             -- whole namespace. The client asks again for a bounded time instead
             -- (C42).
             UPDATE elections e
-                SET number = e.number + 1 + ((p_era - e.era)::bigint << 20), era = p_era,
-                    won_by = p_life, won_nonce = p_nonces[i], holder = p_member, life = p_life,
+                SET number = greatest(e.number + 1 + ((p_era - e.era)::bigint << 20), p_floor),
+                    era = p_era, won_by = p_life, won_nonce = p_nonces[i], holder = p_member, life = p_life,
                     elected_at = p_now, priority = CASE WHEN e.life = p_life THEN e.priority END,
                     handed = false, heir = NULL, heir_until = NULL,
                     asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL

@@ -283,8 +283,8 @@ BEGIN
         -- that is found out without waiting for it. (It may be locked between these
         -- two, and then this waits as long as it may.)
         UPDATE elections e
-            SET number = e.number + 1 + ((s.era - e.era)::bigint << 20), era = s.era,
-                won_by = h.life, won_nonce = 0, handed = true,
+            SET number = greatest(e.number + 1 + ((s.era - e.era)::bigint << 20), s.floor),
+                era = s.era, won_by = h.life, won_nonce = 0, handed = true,
                 holder = h.member, life = h.life, elected_at = p_now, priority = NULL,
                 heir = NULL, heir_until = _after(p_now, h.us),
                 asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL
@@ -294,10 +294,12 @@ BEGIN
               AND e.holder = p_member AND e.number = p_number AND NOT e.paused
               AND (e.xmax = 0 OR v_ours)
               AND s.only_row AND s.started_at = pg_postmaster_start_time()
+              AND s.file = pg_relation_filepath(s.tableoid)
               AND h.takes_over AND h.us > 0
             RETURNING e.number, h.member, h.life INTO v_number, v_heir, v_heir_life;
         EXIT WHEN v_number IS NOT NULL OR v_ours;
-        SELECT true, s.started_at = pg_postmaster_start_time() INTO v_ours, v_here
+        SELECT true, s.started_at = pg_postmaster_start_time()
+               AND s.file = pg_relation_filepath(s.tableoid) INTO v_ours, v_here
             FROM elections f, settings s
             WHERE f.ns = p_ns AND f.name = p_name AND (f.life = p_life) IS TRUE
               AND f.holder = p_member AND f.number = p_number AND NOT f.paused
@@ -404,54 +406,4 @@ BEGIN
     INTO v_ids, v_lives, v_causes FROM gone g;
     PERFORM _bury(p_ns, clock_timestamp(), v_ids, v_lives, v_causes, p_grace_us);
     RETURN coalesce(cardinality(v_ids), 0);
-END $$;
-
--- The timeline this server writes; NULL where it does not say.
-CREATE FUNCTION {schema}._timeline() RETURNS integer
-LANGUAGE plpgsql AS $$
-BEGIN
-    -- The first eight digits of the log file's name, in hexadecimal.
-    RETURN ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer;
-EXCEPTION WHEN OTHERS THEN RETURN NULL;
-END $$;
-
--- Which cluster this is; '?' where the server does not say.
-CREATE FUNCTION {schema}._cluster() RETURNS text
-LANGUAGE plpgsql AS $$
-BEGIN
-    RETURN (SELECT system_identifier FROM pg_control_system());
-EXCEPTION WHEN OTHERS THEN RETURN '?';
-END $$;
-
--- The present era. A cluster or timeline that changed begins a new one: the
--- database was promoted, restored or copied, and may have forgotten terms. It
--- is no less than the timelines gone by since the first, so that a copy which
--- missed a promotion but knows of its timeline does not repeat that one's jump.
---
--- A server is one cluster and writes one timeline for as long as it runs: it comes
--- out of recovery once, if at all, and goes back only by a restart. So whoever gives
--- out a number looks whether the server that wrote last has run since then, and
--- calls this when it is another.
-CREATE FUNCTION {schema}._era() RETURNS integer
-LANGUAGE plpgsql AS $$
-DECLARE
-    v_timeline integer := _timeline();
-    v_cluster text := _cluster();
-    v_era integer;
-BEGIN
-    UPDATE settings s SET
-        started_at = pg_postmaster_start_time(), cluster = v_cluster,
-        timeline = coalesce(v_timeline, s.timeline),
-        first_timeline = coalesce(s.first_timeline, v_timeline),
-        era = CASE
-            WHEN s.cluster IS NULL THEN 0
-            WHEN s.cluster = v_cluster AND coalesce(v_timeline, s.timeline)
-                 IS NOT DISTINCT FROM coalesce(s.timeline, v_timeline) THEN s.era
-            ELSE greatest(s.era + 1, v_timeline - s.first_timeline) END
-        RETURNING s.era INTO v_era;
-    -- That a term was taken on which was handed over, or was given back, may be among
-    -- what is forgotten.
-    UPDATE elections e SET heir_until = NULL, handed = false
-        WHERE e.handed AND e.life IS NOT NULL AND e.era < v_era;
-    RETURN v_era;
 END $$;

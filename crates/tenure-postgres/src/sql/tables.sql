@@ -80,15 +80,24 @@ CREATE TABLE {schema}.settings (
     store        uuid    NOT NULL DEFAULT gen_random_uuid(),
     -- How many journal entries of each namespace are kept, at least.
     journal_keep bigint  NOT NULL DEFAULT 10000 CHECK (journal_keep > 0),
-    -- The cluster and timeline that wrote last, and since when that server
-    -- runs. When cluster or timeline changes, this database may have forgotten
-    -- terms that were given out: the era rises, and the first term of each
-    -- election in a new era jumps by 2^20.
+    -- Where this row was written last: the cluster, the timeline, the database and
+    -- the table. When one of them changes, the database was promoted, restored or
+    -- copied and may have forgotten terms that were given out: the era rises, and
+    -- the first term of each election in a new era jumps by 2^20.
     cluster        text,
     timeline       integer,
     first_timeline integer,
+    database       oid,
+    relation       oid,
+    era            integer NOT NULL DEFAULT 0,
+    -- The least number that is given out: see _era().
+    floor          bigint  NOT NULL DEFAULT 0,
+    -- Compared whenever a number is given out: if either differs, the rest is too.
     started_at     timestamptz,
-    era            integer NOT NULL DEFAULT 0
+    file           text,
+    -- When the era rose last, and why, for people.
+    raised_at      timestamptz,
+    raised_for     text
 );
 
 -- One row for each namespace. It counts the journal: since transitions happen

@@ -147,6 +147,45 @@ impl Server {
         standby
     }
 
+    /// Stops the server in good order.
+    pub fn stop(&mut self) {
+        let mut child = self.child.take().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Keeps a copy of all files as they are, with the server down.
+    pub fn back_up(&self) {
+        self.copy("data", "backup");
+    }
+
+    /// Puts that copy in the place of the files, with the server down.
+    pub fn put_back(&self) {
+        std::fs::remove_dir_all(self.dir.path().join("data")).unwrap();
+        self.copy("backup", "data");
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let done = command(Path::new("cp"), self.dir.path()).args(["-a", from, to]).status();
+        assert!(done.unwrap().success(), "cp -a {from} {to}");
+    }
+
+    /// Runs one of PostgreSQL's programs on a database of this server, in a folder
+    /// of the server's own.
+    pub fn client(&self, program: &str, args: &[&str]) {
+        let done = command(&bin(program), self.dir.path())
+            .args(["-h", "127.0.0.1", "-U", "postgres", "-p", &self.port.to_string()])
+            .args(args)
+            .status();
+        assert!(done.unwrap().success(), "{program} {args:?}");
+    }
+
+    /// The same server's other database.
+    pub fn url_of(&self, database: &str) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
+    }
+
     /// Kills the server as a power cut would: its children notice and go too.
     pub fn kill(&mut self) {
         let mut child = self.child.take().unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_core::{
     Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Heartbeat, Incarnation, Join, Joined,
     MemberId, MemberRef, Namespace, Nonce, Priority, Profile, Query, Release, ReleaseCause,
-    ReleaseItem, Term,
+    ReleaseItem, Seq, Term,
 };
 use tenure_postgres::Postgres;
 use tenure_store::{FenceError, FenceIn, FencedTerm, Store};
@@ -34,6 +34,7 @@ pub fn join(member: &MemberRef, ttl: Duration) -> Join {
         profile: Profile::default(),
         supersede: true,
         takes_over: false,
+        seen: tenure_core::Seq::START,
     }
 }
 
@@ -44,7 +45,7 @@ pub fn beat(member: &MemberRef, ttl: Duration) -> Heartbeat {
 pub fn claim(member: &MemberRef, name: &str, nonce: u64) -> Claim {
     let (priority, nonce) = (Priority::default(), Nonce::new(nonce));
     let bids = vec![Bid { election: election(name), priority, nonce }];
-    Claim { member: member.clone(), ttl: TTL, bids, heir_grace: Duration::ZERO }
+    Claim { member: member.clone(), ttl: TTL, bids, heir_grace: Duration::ZERO, seen: Seq::START }
 }
 
 pub fn release(term: &Term) -> Release {

@@ -2,6 +2,9 @@
 -- together with the boot they were read in; spans are nanoseconds; wall-clock
 -- times are milliseconds of Unix time and are for people only.
 
+-- 'schema' is the version. 'era' rises when the file may have forgotten terms that
+-- were given out: the next number of each election jumps by 2^20 for each era gone by.
+-- 'floor' is the least number that is given out.
 CREATE TABLE tenure_meta (
     name  TEXT PRIMARY KEY,
     value INTEGER NOT NULL
@@ -75,6 +78,8 @@ CREATE TABLE tenure_elections (
     heir_boot    TEXT,
     heir_from    INTEGER,
     heir_span    INTEGER,
+    -- In which era the number was given: see `tenure_meta`.
+    era          INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (ns, name)
 ) STRICT;
 CREATE INDEX tenure_elections_held ON tenure_elections (ns, incarnation)
@@ -118,4 +123,4 @@ CREATE TABLE tenure_journal (
 CREATE INDEX tenure_journal_election ON tenure_journal (ns, election, seq)
     WHERE election IS NOT NULL;
 
-INSERT INTO tenure_meta (name, value) VALUES ('schema', 1);
+INSERT INTO tenure_meta (name, value) VALUES ('schema', 1), ('era', 0), ('floor', 0);

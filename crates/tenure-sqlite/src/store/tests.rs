@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure_core::{
     Amend, Bid, Claim, Claimed, Claims, ElectionName, Heartbeat, Incarnation, Join, MemberId,
     MemberRef, Namespace, Nonce, Note, Priority, Profile, Query, Release, ReleaseCause,
-    ReleaseItem, TermNumber,
+    ReleaseItem, Seq, TermNumber,
 };
 use tenure_store::{ErrorKind, Store};
 
@@ -23,12 +23,19 @@ fn e() -> ElectionName {
 }
 
 fn join() -> Join {
-    Join { member: a(), ttl: TTL, profile: Profile::default(), supersede: true, takes_over: false }
+    Join {
+        member: a(),
+        ttl: TTL,
+        profile: Profile::default(),
+        supersede: true,
+        takes_over: false,
+        seen: Seq::START,
+    }
 }
 
 fn claim() -> Claim {
     let bid = Bid { election: e(), priority: Priority::default(), nonce: Nonce::new(1) };
-    Claim { member: a(), ttl: TTL, bids: vec![bid], heir_grace: Duration::ZERO }
+    Claim { member: a(), ttl: TTL, bids: vec![bid], heir_grace: Duration::ZERO, seen: Seq::START }
 }
 
 /// The pragma in force at the writer since its last transaction: 2 syncs the

@@ -1,4 +1,4 @@
-//! The operator's verbs: step down, pause, resume, evict.
+//! The operator's verbs: step down, pause, resume, evict, restored.
 
 use std::time::Duration;
 
@@ -23,6 +23,11 @@ impl Txn<'_> {
             Amend::Pause { election, reason, by } => self.pause(election, reason, by),
             Amend::Resume { election, by } => self.resume(election, by),
             Amend::Evict { member, now, .. } => self.evict(member, *now),
+            Amend::Restored { .. } => {
+                let before = self.era()?;
+                self.raise()?;
+                Ok(Amended::Restored { before, after: self.era()? })
+            }
         }
     }
 

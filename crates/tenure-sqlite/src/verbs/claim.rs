@@ -20,6 +20,7 @@ impl Txn<'_> {
             self.over.push(claim.member.incarnation);
             return Ok(Claims::Ended { superseded: self.superseded(&claim.member)? });
         }
+        self.catch_up(claim.seen)?;
         let mut answers = Vec::with_capacity(claim.bids.len());
         for bid in &claim.bids {
             answers.push(self.bid(claim, bid)?);

@@ -14,6 +14,7 @@ use crate::txn::Txn;
 impl Txn<'_> {
     /// Makes a member.
     pub(crate) fn join(&mut self, join: &Join) -> Outcome<Joined> {
+        self.catch_up(join.seen)?;
         if self.acting(&join.member)?.is_some() {
             return self.join_again(join);
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tenure_core::{
     Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Heartbeat, Incarnation, Join, Joined,
     MemberId, MemberRef, Namespace, Nonce, Priority, Profile, Query, Release, ReleaseCause,
-    ReleaseItem, Term, TermNumber,
+    ReleaseItem, Seq, Term, TermNumber,
 };
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::{ManualClock, Store};
@@ -36,6 +36,7 @@ pub fn join(member: &MemberRef) -> Join {
         profile: Profile::default(),
         supersede: true,
         takes_over: false,
+        seen: tenure_core::Seq::START,
     }
 }
 
@@ -58,7 +59,7 @@ pub fn claim_all<S: AsRef<str>>(
         nonce: Nonce::new(nonce),
     };
     let bids = names.into_iter().map(bid).collect();
-    Claim { member: member.clone(), ttl: TTL, bids, heir_grace: Duration::ZERO }
+    Claim { member: member.clone(), ttl: TTL, bids, heir_grace: Duration::ZERO, seen: Seq::START }
 }
 
 pub fn release(member: &MemberRef, name: &str, number: TermNumber) -> Release {

@@ -11,7 +11,7 @@ use super::judging::Hold;
 use super::member::{EndedLife, MemberRecord};
 use super::members::{Edit, Life};
 use super::seen::Seen;
-use crate::Result;
+use crate::{Error, ErrorKind, Result};
 
 /// What an edit of an election comes to.
 enum Change {
@@ -33,6 +33,7 @@ impl Handle {
             Amend::Pause { election, reason, by } => self.pause(ns, election, reason, by).await,
             Amend::Resume { election, .. } => self.resume(ns, election).await,
             Amend::Evict { member, now, .. } => self.evict(ns, member, *now).await,
+            Amend::Restored { .. } => Err(no_era()),
         }
     }
 
@@ -186,4 +187,14 @@ impl Handle {
             Life::Live(_) => Ok(Amended::Unchanged),
         }
     }
+}
+
+/// Each election is a record of its own: there is nothing that all of them would be
+/// counted from.
+fn no_era() -> Error {
+    let what = "a store of single records has no era that could be raised; nothing was changed";
+    Error::new(ErrorKind::Invalid, what).remedy(
+        "before records are put back, stop every member and keep the records of the elections \
+         as they are: they hold the numbers",
+    )
 }

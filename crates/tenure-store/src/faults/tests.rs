@@ -29,7 +29,14 @@ impl Bench {
         let me = MemberRef::new(MemberId::new("a").unwrap(), Incarnation::from_u128(1));
         let bench = Self { store, behind, ns: Namespace::default(), me };
         let (member, profile) = (bench.me.clone(), Profile::default());
-        let join = Join { member, ttl: TTL, profile, supersede: false, takes_over: false };
+        let join = Join {
+            member,
+            ttl: TTL,
+            profile,
+            supersede: false,
+            takes_over: false,
+            seen: Seq::START,
+        };
         bench.store.join(&bench.ns, &join).await.unwrap();
         bench
     }
@@ -38,7 +45,13 @@ impl Bench {
         let election = ElectionName::new("e").unwrap();
         let (priority, nonce) = (Priority::default(), Nonce::new(nonce));
         let bids = vec![Bid { election, priority, nonce }];
-        Claim { member: self.me.clone(), ttl: TTL, bids, heir_grace: Duration::ZERO }
+        Claim {
+            member: self.me.clone(),
+            ttl: TTL,
+            bids,
+            heir_grace: Duration::ZERO,
+            seen: Seq::START,
+        }
     }
 
     /// The newest number, as the store behind has it.

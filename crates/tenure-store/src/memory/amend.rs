@@ -1,4 +1,4 @@
-//! The operator's verbs: step down, pause, resume, evict.
+//! The operator's verbs: step down, pause, resume, evict, restored.
 
 use std::time::Duration;
 
@@ -20,6 +20,11 @@ impl MemoryState {
             Amend::Pause { election, reason, by } => self.pause(now, wall, election, reason, by),
             Amend::Resume { election, by } => self.resume(now, wall, election, by),
             Amend::Evict { member, now: at_once, .. } => self.evict(now, wall, member, *at_once),
+            Amend::Restored { .. } => {
+                let before = self.era;
+                self.promote();
+                Amended::Restored { before, after: self.era }
+            }
         }
     }
 

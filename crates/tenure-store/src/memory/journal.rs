@@ -29,6 +29,13 @@ impl Journal {
         }
     }
 
+    /// Goes on after this place: what was written up to it was forgotten, and is
+    /// told as entries that are no longer kept.
+    pub(super) fn go_on_after(&mut self, place: Seq) {
+        self.entries.clear();
+        self.last = place;
+    }
+
     /// The place of the newest entry ever written.
     pub(super) fn last(&self) -> Seq {
         self.last

@@ -24,7 +24,7 @@ use super::journal::{DEFAULT_BOUND, Journal};
 /// let member = MemberRef::new(MemberId::new("web-1").unwrap(), Incarnation::from_u128(1));
 /// let (ttl, profile) = (Duration::from_secs(10), Profile::default());
 /// let (supersede, takes_over) = (true, true);
-/// let join = Join { member: member.clone(), ttl, profile, supersede, takes_over };
+/// let join = Join { member: member.clone(), ttl, profile, supersede, takes_over, seen: Seq::START };
 /// assert!(matches!(state.join(now, wall, &join), Joined::In { .. }));
 ///
 /// let beat = Heartbeat { member, ttl, held: vec![] };
@@ -147,6 +147,20 @@ impl MemoryState {
         for holder in self.elections.values_mut().filter_map(|e| e.holder.as_mut()) {
             holder.lapses = None;
             holder.handed = false;
+        }
+        // Whoever leads looks whether its term is among what is lacking.
+        for member in self.members.values_mut() {
+            member.attention += 1 << 20;
+        }
+    }
+
+    /// A member has heard of more than the journal has: what it heard of was
+    /// forgotten (rule M6). In the same step in which that is found out, and
+    /// before any number is given out.
+    pub(super) fn catch_up(&mut self, seen: Seq) {
+        if self.journal.last() < seen {
+            self.journal.go_on_after(seen);
+            self.promote();
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure_core::{
     Amend, Beat, Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Happening, Heartbeat,
     Incarnation, Join, Joined, MemberId, MemberRef, Mono, Namespace, Nonce, Note, Priority,
-    Profile, Query, Release, ReleaseCause, ReleaseItem, TermNumber, TermRef, Timestamp,
+    Profile, Query, Release, ReleaseCause, ReleaseItem, Seq, TermNumber, TermRef, Timestamp,
 };
 
 use super::{MemoryState, MemoryStore};
@@ -29,7 +29,7 @@ fn election(name: &str) -> ElectionName {
 
 fn join(member: &MemberRef) -> Join {
     let (member, profile) = (member.clone(), Profile::default());
-    Join { member, ttl: TTL, profile, supersede: true, takes_over: true }
+    Join { member, ttl: TTL, profile, supersede: true, takes_over: true, seen: Seq::START }
 }
 
 fn claim(member: &MemberRef, names: &[&str], nonce: u64) -> Claim {
@@ -38,7 +38,13 @@ fn claim(member: &MemberRef, names: &[&str], nonce: u64) -> Claim {
         priority: Priority::default(),
         nonce: Nonce::new(nonce),
     });
-    Claim { member: member.clone(), ttl: TTL, bids: bids.collect(), heir_grace: Duration::ZERO }
+    Claim {
+        member: member.clone(),
+        ttl: TTL,
+        bids: bids.collect(),
+        heir_grace: Duration::ZERO,
+        seen: Seq::START,
+    }
 }
 
 fn withdraw(member: &MemberRef, name: &str) -> Release {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure::{ElectionName, Incarnation, MemberId, MemberRef, Namespace, Priority, Profile, Term};
 use tenure_core::{
-    Bid, Claim, Claimed, Claims, Heartbeat, Join, Nonce, Release, ReleaseCause, ReleaseItem,
+    Bid, Claim, Claimed, Claims, Heartbeat, Join, Nonce, Release, ReleaseCause, ReleaseItem, Seq,
 };
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::Store;
@@ -23,7 +23,14 @@ pub(crate) async fn join(store: &PostgresStore, ns: &Namespace, id: &str) -> Out
     let life = u128::from(getrandom::u64()?);
     let member = MemberRef::new(MemberId::new(id)?, Incarnation::from_u128(life));
     let (profile, supersede) = (Profile::default(), true);
-    let join = Join { member: member.clone(), ttl: LONG, profile, supersede, takes_over: false };
+    let join = Join {
+        member: member.clone(),
+        ttl: LONG,
+        profile,
+        supersede,
+        takes_over: false,
+        seen: Seq::START,
+    };
     store.join(ns, &join).await?;
     Ok(member)
 }
@@ -45,7 +52,13 @@ pub(crate) async fn claim(
         Ok(Bid { election: ElectionName::new(name)?, priority, nonce })
     };
     let bids = names.map(bid).collect::<Outcome<Vec<_>>>()?;
-    let claim = Claim { member: member.clone(), ttl: LONG, bids, heir_grace: Duration::ZERO };
+    let claim = Claim {
+        member: member.clone(),
+        ttl: LONG,
+        bids,
+        heir_grace: Duration::ZERO,
+        seen: Seq::START,
+    };
     let Claims::Answered(answers) = store.claim(ns, &claim).await? else {
         return Err("the member is over".into());
     };

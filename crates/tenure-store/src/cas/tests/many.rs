@@ -13,7 +13,7 @@ fn bids(names: &[&str]) -> Vec<Bid> {
 
 fn try_claim(of: &Process, bids: &[Bid]) -> Result<Claims> {
     let (member, bids) = (of.me.clone(), bids.to_vec());
-    let claim = Claim { member, ttl: TTL, bids, heir_grace: Duration::ZERO };
+    let claim = Claim { member, ttl: TTL, bids, heir_grace: Duration::ZERO, seen: Seq::START };
     ready(of.store.claim(&ns(), &claim))
 }
 

@@ -160,6 +160,7 @@ fn a_join_whose_answer_was_lost_is_repeated_without_harm() {
         profile: Profile::default(),
         supersede: false,
         takes_over: false,
+        seen: tenure_core::Seq::START,
     };
     assert!(ready(a.store.join(&ns(), &join)).unwrap_err().may_have_applied());
     assert!(matches!(ready(a.store.join(&ns(), &join)).unwrap(), Joined::In { .. }));
@@ -229,7 +230,13 @@ fn a_member_waits_for_ten_thousand_elections_and_no_more() {
             nonce: Nonce::new(1),
         };
         let bids: Vec<_> = (0..100).map(bid).collect();
-        let claim = Claim { member: a.me.clone(), ttl: TTL, bids, heir_grace: Duration::ZERO };
+        let claim = Claim {
+            member: a.me.clone(),
+            ttl: TTL,
+            bids,
+            heir_grace: Duration::ZERO,
+            seen: Seq::START,
+        };
         ready(a.store.claim(&ns(), &claim)).unwrap();
     }
     let error = a.try_bid("one-more", 1, 0).unwrap_err();

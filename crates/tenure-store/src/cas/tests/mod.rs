@@ -210,8 +210,14 @@ impl Process {
 
     fn join(&self, supersede: bool) -> Joined {
         let profile = Profile::new(["host:1"], b"zone=a").unwrap();
-        let join =
-            Join { member: self.me.clone(), ttl: TTL, profile, supersede, takes_over: false };
+        let join = Join {
+            member: self.me.clone(),
+            ttl: TTL,
+            profile,
+            supersede,
+            takes_over: false,
+            seen: Seq::START,
+        };
         ready(self.store.join(&ns(), &join)).unwrap()
     }
 
@@ -222,7 +228,13 @@ impl Process {
             nonce: Nonce::new(nonce),
         };
         let heir_grace = Duration::from_millis(200);
-        let claim = Claim { member: self.me.clone(), ttl: TTL, bids: vec![bid], heir_grace };
+        let claim = Claim {
+            member: self.me.clone(),
+            ttl: TTL,
+            bids: vec![bid],
+            heir_grace,
+            seen: Seq::START,
+        };
         ready(self.store.claim(&ns(), &claim))
     }
 

@@ -164,6 +164,7 @@ fn elections_go_on_beside_a_damaged_member() {
         profile: Profile::default(),
         supersede: true,
         takes_over: false,
+        seen: tenure_core::Seq::START,
     };
     let error = ready(odd.store.join(&ns(), &join)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Foreign);

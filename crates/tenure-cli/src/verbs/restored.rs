@@ -1,0 +1,31 @@
+//! `tenure restored`: the store was restored, and numbers must not come again.
+
+use serde_json::json;
+use tenure::Amended;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Outcome;
+use crate::output::say;
+
+pub(crate) async fn run(context: &Context) -> Outcome {
+    let tenure = context.connect().await?;
+    let Amended::Restored { before, after } = tenure.restored().await? else {
+        say("the store does not say whether its era has risen; look at the next term's number");
+        return Ok(Exit::No);
+    };
+    let out = context.output;
+    if out.json {
+        out.value(&json!({ "era_before": before, "era_after": after }))?;
+    } else {
+        out.line(&format!(
+            "the era of term numbers in {} has risen from {before} to {after}",
+            context.shown_store()
+        ))?;
+        out.line(
+            "the next number of every election jumps by at least 2^20, above what the store may \
+             have forgotten; whoever leads goes on leading",
+        )?;
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,121 @@
+-- Numbers that survive what the database forgets (rule M6): by the database it can
+-- tell by itself, by what a live member has seen, and by an operator's word.
+
+-- The timeline this server writes; NULL where it does not say.
+CREATE FUNCTION {schema}._timeline() RETURNS integer
+LANGUAGE plpgsql AS $$
+BEGIN
+    -- The first eight digits of the log file's name, in hexadecimal.
+    RETURN ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer;
+EXCEPTION WHEN OTHERS THEN RETURN NULL;
+END $$;
+
+-- Which cluster this is; '?' where the server does not say.
+CREATE FUNCTION {schema}._cluster() RETURNS text
+LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (SELECT system_identifier FROM pg_control_system());
+EXCEPTION WHEN OTHERS THEN RETURN '?';
+END $$;
+
+-- The seconds since 2026-01-01 by the server's wall clock: no election has had as
+-- many terms, unless it had more than one in each second since then. They fit into
+-- 32 bits until 2094.
+CREATE FUNCTION {schema}._clock() RETURNS bigint
+LANGUAGE sql AS $$
+    SELECT greatest(0, floor(date_part('epoch',
+        clock_timestamp() - '2026-01-01 00:00:00+00'::timestamptz)))::bigint
+$$;
+
+-- The present era, and the least number that is given out in it.
+--
+-- Whoever gives out a number compares two things: since when the server runs, and
+-- which file of which database the table of the settings is. Both stay as they are
+-- for as long as one server runs on one database: a server is one cluster and writes
+-- one timeline, it comes out of recovery once, if at all, and goes back only by a
+-- restart; a table that is restored, or copied with its database, is another file.
+-- When one of the two differs this is called, and looks at what it means:
+--
+-- - Another cluster, timeline, database or table begins a new era. It is no less than
+--   the timelines gone by since the first, so that a copy which missed a promotion but
+--   knows of its timeline does not repeat that one's jump.
+-- - A server that was started again may have been given an older copy of its files,
+--   and nothing in them says so: whatever counts was put back with them. The clock was
+--   not. So numbers are at least as high as the clock, in seconds, says.
+-- - The same is done in a new era: one backup may be restored twice.
+CREATE FUNCTION {schema}._era(OUT era integer, OUT floor bigint)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_timeline integer := _timeline();
+    v_cluster text := _cluster();
+    v_database oid := (SELECT d.oid FROM pg_database d WHERE d.datname = current_database());
+    v_old settings%ROWTYPE;
+    v_same boolean;
+BEGIN
+    SELECT * INTO v_old FROM settings s FOR UPDATE;
+    v_same := v_old.cluster = v_cluster AND v_old.database = v_database
+        AND v_old.relation = 'settings'::regclass
+        AND coalesce(v_timeline = v_old.timeline, true);
+    UPDATE settings s SET
+        started_at = pg_postmaster_start_time(), file = pg_relation_filepath(s.tableoid),
+        cluster = v_cluster, database = v_database, relation = s.tableoid,
+        timeline = coalesce(v_timeline, s.timeline),
+        first_timeline = coalesce(s.first_timeline, v_timeline),
+        floor = CASE
+            WHEN s.cluster IS NULL OR v_same AND s.started_at = pg_postmaster_start_time()
+            THEN s.floor ELSE greatest(s.floor, _clock()) END;
+    IF v_old.cluster IS NOT NULL AND NOT v_same THEN
+        PERFORM _raise(greatest(v_old.era + 1, v_timeline - v_old.first_timeline),
+            'the database was promoted, restored or copied');
+    END IF;
+    SELECT s.era, s.floor INTO era, floor FROM settings s;
+END $$;
+
+-- Begins an era, and lets every member look at what it leads: its term may be among
+-- what was forgotten, and its heartbeat does not compare terms. A member whose row is
+-- busy is passed over: a connection that was lost, or the next change, makes it look.
+CREATE FUNCTION {schema}._raise(p_era integer, p_why text) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE settings s SET era = p_era, floor = greatest(s.floor, _clock()),
+        raised_at = clock_timestamp(), raised_for = p_why;
+    -- That a term was taken on which was handed over, or was given back, may be among
+    -- what is forgotten.
+    UPDATE elections e SET heir_until = NULL, handed = false
+        WHERE e.handed AND e.life IS NOT NULL AND e.era < p_era;
+    UPDATE members m SET attention = m.attention + 1048576
+        WHERE m.ctid = ANY (ARRAY(SELECT o.ctid FROM members o FOR UPDATE SKIP LOCKED));
+END $$;
+
+-- A member has seen more of a namespace's journal than there is: what it saw was
+-- forgotten. The journal goes on after what was seen, which is told as entries that
+-- are no longer kept. The caller has entered.
+CREATE FUNCTION {schema}._rolled_back(p_ns text, p_seen bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_ready boolean := p_seen < 9007199254740992
+        OR _refuse('a place in the journal is less than 2^53');
+    v_found bigint;
+BEGIN
+    SELECT n.seq INTO v_found FROM namespaces n WHERE n.ns = p_ns;
+    INSERT INTO namespaces AS n (ns, seq, trimmed) VALUES (p_ns, p_seen, p_seen)
+        ON CONFLICT (ns) DO UPDATE SET seq = excluded.seq, trimmed = excluded.trimmed;
+    PERFORM _raise(e.era + 1, format('a member of %s had seen the journal up to %s; it ended at %s',
+        p_ns, p_seen, coalesce(v_found, 0))) FROM _era() e;
+END $$;
+
+-- An operator's word that the database was restored, rolled back or copied: the era
+-- rises, so that no number which was forgotten is given out again. Harmless whenever it
+-- is called: numbers jump, and whoever leads goes on leading.
+CREATE FUNCTION {schema}.restored(
+    p_by text DEFAULT '', p_wait_ms integer DEFAULT 0,
+    OUT era_before integer, OUT era_after integer
+) LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
+DECLARE
+    v_ready boolean := _prepare(p_wait_ms);
+BEGIN
+    SELECT s.era INTO era_before FROM settings s;
+    PERFORM _raise(e.era + 1, 'it was said to be restored, by ' || left(p_by, 200)) FROM _era() e;
+    SELECT s.era INTO era_after FROM settings s;
+END $$;

@@ -1,0 +1,176 @@
+//! Real restores of a real server: what it forgot is not given out again (P1, rule M6).
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::server::Server;
+use common::words::*;
+use common::{connect, until};
+use tenure_core::{Amend, Amended, Claim, Join, Note, Seq, TermNumber};
+use tenure_postgres::{PostgresOptions, PostgresStore};
+use tenure_store::Store;
+
+async fn open(url: &str) -> PostgresStore {
+    let options = PostgresOptions::from_url(url).unwrap();
+    let opened = tokio::sync::Mutex::new(None);
+    until("the server takes connections", || async {
+        let tried = PostgresStore::open(options.clone()).await.ok();
+        let done = tried.is_some();
+        *opened.lock().await = tried;
+        done
+    })
+    .await;
+    opened.into_inner().unwrap()
+}
+
+/// Wins one term after the other as a new member, and says the number of the last.
+/// Nobody who has seen anything before takes part.
+async fn terms(url: &str, life: u128, count: u64) -> (TermNumber, TermNumber) {
+    let store = open(url).await;
+    let first = leader(&store, &format!("m{life}"), life, "e").await;
+    let mut last = first.clone();
+    for nonce in 2..=count {
+        last = won(store.claim(&ns(), &claim(&first.member, "e", nonce)).await.unwrap());
+    }
+    store.leave(&ns(), &first.member).await.unwrap();
+    (first.number, last.number)
+}
+
+/// Numbers rise by the second across what nobody can tell: as many seconds pass as
+/// there were terms.
+async fn until_the_clock_is_above(number: TermNumber, url: &str) {
+    let session = connect(url).await;
+    let above = format!("SELECT tenure._clock() > {number}");
+    until("the clock is above the number", || async {
+        session.query_one(&above, &[]).await.unwrap().get(0)
+    })
+    .await;
+}
+
+/// What a server's own test does while others' run beside it.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.unwrap()
+}
+
+/// P1: `cp -a` of the data folder, put back while the server is down, twice. It has the
+/// same cluster and the same timeline, and nobody is alive who knows better.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_put_back_give_out_no_number_twice() {
+    let mut server = blocking(Server::start).await;
+    let url = server.url();
+    let before = terms(&url, 1, 3).await;
+    assert_eq!(before, (TermNumber::new(1), TermNumber::new(3)), "numbers begin with 1");
+    let mut server = blocking(move || {
+        server.stop();
+        server.back_up();
+        server.up();
+        server
+    })
+    .await;
+    let mut highest = terms(&url, 2, 3).await.1;
+    for round in 3..5 {
+        until_the_clock_is_above(highest, &url).await;
+        server = blocking(move || {
+            server.kill();
+            server.put_back();
+            server.up();
+            server
+        })
+        .await;
+        let (first, last) = terms(&url, round, 3).await;
+        assert!(first > highest, "{first} after {highest} was given out");
+        assert_eq!(last.get(), first.get() + 2, "it jumps once");
+        highest = last;
+    }
+}
+
+/// P1: a dump of the schema, restored into the same database, twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_dump_gives_out_no_number_twice() {
+    let server = blocking(Server::start).await;
+    let url = server.url();
+    terms(&url, 1, 3).await;
+    let mut server = blocking(move || {
+        server.client("pg_dump", &["-n", "tenure", "-Fc", "-f", "dump", "postgres"]);
+        server
+    })
+    .await;
+    let mut highest = terms(&url, 2, 3).await.1;
+    for round in 3..5 {
+        until_the_clock_is_above(highest, &url).await;
+        let session = connect(&url).await;
+        session.batch_execute("DROP SCHEMA tenure CASCADE").await.unwrap();
+        server = blocking(move || {
+            server.client("pg_restore", &["-d", "postgres", "dump"]);
+            server
+        })
+        .await;
+        let (first, last) = terms(&url, round, 3).await;
+        assert!(first > highest, "{first} after {highest} was given out");
+        assert_eq!(last.get(), first.get() + 2, "it jumps once");
+        highest = last;
+    }
+}
+
+/// P1: a database made from another as its template, which then goes by its name.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_copied_from_a_template_gives_out_no_number_twice() {
+    let server = blocking(Server::start).await;
+    let admin = connect(&server.url_of("template1")).await;
+    admin.batch_execute("CREATE DATABASE live").await.unwrap();
+    let url = server.url_of("live");
+    terms(&url, 1, 3).await;
+    let others = "SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = 'live'";
+    let alone = || async { admin.query_one(others, &[]).await.unwrap().get(0) };
+    until("nobody is connected", alone).await;
+    admin.batch_execute("CREATE DATABASE copy TEMPLATE live").await.unwrap();
+    let (_, highest) = terms(&url, 2, 3).await;
+    until("nobody is connected", alone).await;
+    admin.batch_execute("DROP DATABASE live").await.unwrap();
+    admin.batch_execute("ALTER DATABASE copy RENAME TO live").await.unwrap();
+    let (first, _) = terms(&url, 3, 1).await;
+    assert!(first > highest, "{first} after {highest} was given out");
+}
+
+/// M6: a member that has seen more of the journal than there is says so with its bid,
+/// and the bid that finds it out is above what was forgotten already. Once only.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_member_has_seen_raises_the_era_before_it_is_elected() {
+    let place = common::Place::new();
+    let store = place.open().await;
+    let a = joined(&store, "a", 1).await;
+    let first = won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
+    let seen = Seq::new(1_000);
+    let knowing = |nonce| Claim { seen, ..claim(&a, "e", nonce) };
+    let next = won(store.claim(&ns(), &knowing(2)).await.unwrap());
+    assert!(next.number.get() > first.number.get() + (1 << 20), "{next:?}");
+    let after = won(store.claim(&ns(), &knowing(3)).await.unwrap());
+    assert_eq!(after.number, next.number.next(), "it is known now");
+    // And with a join, for whoever is elected then; in a namespace there is none of yet.
+    let other = tenure_core::Namespace::new("other").unwrap();
+    let b = member("b", 2);
+    store.join(&other, &Join { seen, ..join(&b, TTL) }).await.unwrap();
+    let third = won(store.claim(&ns(), &knowing(4)).await.unwrap());
+    assert!(third.number.get() > after.number.get() + (1 << 20), "{third:?}");
+}
+
+/// M6: the operator's verb, from Rust and from SQL.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_raises_the_era_after_a_restore() {
+    let place = common::Place::new();
+    let store = place.open().await;
+    let term = leader(&store, "a", 1, "e").await;
+    let restored = Amend::Restored { by: Note::new("ops") };
+    let done = store.amend(&ns(), &restored).await.unwrap();
+    assert_eq!(done, Amended::Restored { before: 0, after: 1 });
+    assert_eq!(view(&store, "e").await.holder.unwrap().member, term.member, "it goes on leading");
+    let next = won(store.claim(&ns(), &claim(&term.member, "e", 2)).await.unwrap());
+    assert!(next.number.get() > term.number.get() + (1 << 20), "{next:?}");
+    place.sql("SELECT {s}.restored('ops')").await;
+    let last = won(store.claim(&ns(), &claim(&term.member, "e", 3)).await.unwrap());
+    assert!(last.number.get() > next.number.get() + (1 << 20), "{last:?}");
+    let why = format!("SELECT raised_for FROM {}.settings", place.schema);
+    let why: String = common::admin().await.query_one(&why, &[]).await.unwrap().get(0);
+    assert!(why.contains("ops"), "{why}");
+}

@@ -1,0 +1,1 @@
+UPDATE tenure_members SET attention = attention + 1048576

@@ -1,0 +1,1 @@
+SELECT value FROM tenure_meta WHERE name = ?1
