@@ -117,6 +117,11 @@ macro_rules! each_case {
                 evicting_at_once_frees_everything_now,
                 evicting_nobody_is_an_answer,
             }
+            restored {
+                a_bid_that_has_seen_more_makes_the_numbers_jump,
+                a_join_that_has_seen_more_makes_the_numbers_jump,
+                an_operators_word_makes_the_numbers_jump,
+            }
             read {
                 an_unknown_election_is_vacant_with_number_zero,
                 an_expired_holder_is_not_shown,

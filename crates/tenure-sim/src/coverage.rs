@@ -136,6 +136,7 @@ impl Coverage {
                 LostReason::DrainTimeout => "a term was lost: drained too slowly",
                 LostReason::TrustEnded => "a term was lost: trust ended",
                 LostReason::Superseded => "a term was lost: superseded",
+                LostReason::RolledBack => "a term was lost: the store was rolled back",
             }),
             Event::Stopping { reason: StopReason::Shutdown, .. } => {
                 self.mark("a leader was told to stop for its own shutdown");

@@ -291,6 +291,7 @@ impl Tenure {
         Status {
             member: health.member,
             conflict: health.conflict,
+            rolled_back: health.rolled_back,
             failures: health.failures,
             last_error: health.last_error,
             last_success: health.last_success.map(|at| now.since(at)),
@@ -326,6 +327,10 @@ pub struct Status {
     pub member: Option<MemberRef>,
     /// Set when another process uses the same id: what is known, what to do.
     pub conflict: Option<String>,
+    /// Set once the store was found to have forgotten what it told before: what is
+    /// known, what to do. What was led then was lost
+    /// ([`LostReason::RolledBack`](crate::LostReason)).
+    pub rolled_back: Option<String>,
     /// How many requests in a row have failed.
     pub failures: u32,
     /// The last failure, also if the store has answered since.

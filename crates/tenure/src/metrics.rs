@@ -179,6 +179,7 @@ impl Metrics for MetricsRecorder {
                     LostReason::DrainTimeout => "drain_timeout",
                     LostReason::TrustEnded => "trust_ended",
                     LostReason::Superseded => "superseded",
+                    LostReason::RolledBack => "rolled_back",
                 };
                 metrics::counter!("tenure_transitions_total", "election" => election, "reason" => reason)
                     .increment(1);

@@ -14,4 +14,5 @@ pub(crate) mod members;
 pub(crate) mod namespaces;
 pub(crate) mod read;
 pub(crate) mod release;
+pub(crate) mod restored;
 pub(crate) mod succession;

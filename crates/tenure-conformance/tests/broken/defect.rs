@@ -183,6 +183,14 @@ defects! {
     ],
     /// Evicting nobody is done.
     EvictsNobody => ["amend::evicting_nobody_is_an_answer"],
+    /// What a bid has seen is not looked at (M6).
+    ForgetsWhatBidsSaw => ["restored::a_bid_that_has_seen_more_makes_the_numbers_jump"],
+    /// What a join has seen is not looked at (M6).
+    ForgetsWhatJoinsSaw => ["restored::a_join_that_has_seen_more_makes_the_numbers_jump"],
+    /// Each bid that has seen anything raises the era (M6).
+    JumpsEachTime => ["restored::a_bid_that_has_seen_more_makes_the_numbers_jump"],
+    /// An operator's word raises nothing (M6).
+    KeepsItsEra => ["restored::an_operators_word_makes_the_numbers_jump"],
     /// Elections nobody stood for are left out.
     OmitsUnknown => ["read::an_unknown_election_is_vacant_with_number_zero"],
     /// The number of terms held is not counted.

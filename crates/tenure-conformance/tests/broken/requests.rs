@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_core::{
     Amend, Claim, ElectionName, Heartbeat, Join, MemberId, Namespace, Note, Priority, Profile,
-    Query, Release, ReleaseCause, Which,
+    Query, Release, ReleaseCause, Seq, Which,
 };
 
 use crate::defect::Defect;
@@ -43,6 +43,7 @@ impl Defect {
             }
             Defect::NeverSupersedes => join.supersede = false,
             Defect::HandsOverToAnybody => join.takes_over = true,
+            Defect::ForgetsWhatJoinsSaw => join.seen = Seq::START,
             _ => {}
         }
         join
@@ -61,6 +62,14 @@ impl Defect {
         let mut claim = claim.clone();
         claim.ttl = self.ttl(claim.ttl);
         claim.heir_grace = self.grace(claim.heir_grace);
+        match self {
+            Defect::ForgetsWhatBidsSaw => claim.seen = Seq::START,
+            Defect::JumpsEachTime if claim.seen > Seq::START => {
+                let nonces = claim.bids.iter().map(|bid| bid.nonce.get()).sum::<u64>();
+                claim.seen = Seq::new(claim.seen.get() + nonces * 1_000);
+            }
+            _ => {}
+        }
         for bid in &mut claim.bids {
             bid.election = self.name(&bid.election);
             if self == Defect::IgnoresPriorities {

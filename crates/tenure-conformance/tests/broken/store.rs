@@ -287,6 +287,9 @@ impl Store for Broken {
             {
                 return Ok(done());
             }
+            (Defect::KeepsItsEra, Amend::Restored { .. }) => {
+                return Ok(Amended::Restored { before: 0, after: 1 });
+            }
             _ => {}
         }
         let amended = self.inner.amend(ns, amend).await?;

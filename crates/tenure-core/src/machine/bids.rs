@@ -8,7 +8,7 @@ use super::standing::{Candidacy, Stage};
 use super::{Event, Flight, Machine, Rule, Slot};
 use crate::{
     Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Failed, MAX_TTL, Mono, Nonce,
-    Priority, Reply, Request,
+    Priority, Reply, Request, TermNumber,
 };
 
 /// A bid at the very moment a ttl runs out would often come a hair early by the
@@ -42,6 +42,7 @@ impl Machine {
             ahead: 0,
             holder: None,
             heard: self.activity,
+            least: TermNumber::NONE,
         };
         self.standings.insert(election, candidacy);
     }
@@ -92,7 +93,8 @@ impl Machine {
         self.activity += 1;
         self.looked_by_bids(now, &sent);
         let heir_grace = self.heir_grace();
-        let claim = Claim { member, ttl: self.settings.ttl(), bids, heir_grace, seen: self.seq };
+        let claim =
+            Claim { member, ttl: self.settings.ttl(), bids, heir_grace, seen: self.has_seen() };
         let flight = self.send(now, Request::Claim(claim), sent);
         self.bidding.slot.begin(flight);
     }
@@ -205,7 +207,9 @@ impl Machine {
         let bid_at = now + wait.min(MAX_TTL);
         let bid_at = bid_at.max(self.earliest_bid(now, election));
         let (ahead, holder) = (view.ahead, view.holder.as_ref().map(|h| h.member.incarnation));
+        let least = self.least_after(&view);
         self.standings.change(election, |c| {
+            c.least = c.least.max(least);
             c.ahead = ahead;
             c.holder = holder;
             c.stage = Stage::Waiting { bid_at };

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::{
     ElectionName, ElectionView, Failed, Hint, Incarnation, MemberId, MemberRef, Mono, Note,
-    Priority, Reply, Request, Term, TermNumber,
+    Priority, Reply, Request, Seq, Term, TermNumber,
 };
 
 /// The number of a request. The reply carries it back; a reply with a number
@@ -138,6 +138,16 @@ pub enum Event {
         /// Whether another process uses the same id.
         superseded: bool,
     },
+    /// The store has forgotten what it told before: it was restored from a backup,
+    /// rolled back, or its place was taken by a copy that lacks the last writes
+    /// (rule M6). What was led is lost, and the next bid lets numbers jump. Told
+    /// once, until the store has caught up.
+    RolledBack {
+        /// The newest place in the journal heard of.
+        seen: Seq,
+        /// The place it has now.
+        found: Seq,
+    },
     /// Trust in what is held now reaches to this moment, and no further.
     /// `election` is `None` where one heartbeat renews everything held.
     Trusted {
@@ -231,4 +241,7 @@ pub enum LostReason {
     /// The store says the term is over: the member was ended, or the term
     /// belongs to somebody else.
     Superseded,
+    /// The store has forgotten what it told before, and the term may be among it:
+    /// see [`Event::RolledBack`].
+    RolledBack,
 }

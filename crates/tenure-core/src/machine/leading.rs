@@ -18,9 +18,10 @@ impl Machine {
             // Withdrawn meanwhile.
             return self.owe_unknown(&election, term.number);
         }
-        if now >= until && !self.mutated(Rule::LateWins) {
-            // B5: the answer came after the grant was over. Nobody was told
-            // that we lead; give it back and stand again.
+        let late = now >= until && !self.mutated(Rule::LateWins);
+        if late || self.was_given_before(now, &term) {
+            // B5: the answer came after the grant was over, or M6: it is worth
+            // nothing. Nobody was told that we lead; give it back and stand again.
             self.owe_unknown(&election, term.number);
             self.standings.change(&election, |c| {
                 c.open_nonce = None;
@@ -142,6 +143,16 @@ impl Machine {
     pub(super) fn superseded(&mut self, now: Mono, election: &ElectionName) {
         self.lose(now, election, LostReason::Superseded);
         self.owe_candidacy(election);
+    }
+
+    /// M6: the store has forgotten something, and what is led may be among it.
+    pub(super) fn give_up_forgotten(&mut self, now: Mono) {
+        let not_before = now + self.settings.margin();
+        let held: alloc::vec::Vec<_> = self.standings.reigns().map(|(e, _)| e.clone()).collect();
+        for election in held {
+            let (reason, cause) = (LostReason::RolledBack, ReleaseCause::Abandoned);
+            self.give_up(now, &election, reason, cause, None, not_before);
+        }
     }
 
     /// E4: tell the work to stop; keep renewing while it drains.

@@ -317,7 +317,7 @@ impl Machine {
             false => Duration::ZERO,
         };
         self.looks.slot.hold_until(now + self.settings.look_gap().max(spent));
-        self.seq = self.seq.max(snapshot.seq);
+        self.hear_of_place(now, flight.seen, snapshot.seq);
         if look.own_terms {
             self.audit(now, look.activity, snapshot);
         } else {
@@ -348,7 +348,7 @@ impl Machine {
 
     /// What is left of a term that was handed to us, if we may lead it.
     fn handed_to_us(&self, candidacy: &Candidacy, view: &ElectionView) -> Option<Duration> {
-        let me = self.membership.life()?.member.incarnation;
+        let me = self.membership.life().filter(|_| !self.behind)?.member.incarnation;
         view.handed_to(me).filter(|_| candidacy.priority.may_lead())
     }
 

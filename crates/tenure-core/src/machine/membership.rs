@@ -214,7 +214,7 @@ impl Machine {
             profile: self.profile.clone(),
             supersede: !self.membership.was_superseded,
             takes_over: !self.hand_over().is_zero(),
-            seen: self.seq,
+            seen: self.has_seen(),
         };
         let flight = self.send(now, Request::Join(join), member);
         self.membership.join.begin(flight);
@@ -232,7 +232,7 @@ impl Machine {
                 let next_beat = flight.started + self.settings.idle_heartbeat();
                 let life = Life { member: member.clone(), attention, next_beat, granted: None };
                 self.membership.state = State::In(life);
-                self.seq = self.seq.max(seq);
+                self.hear_of_place(now, flight.seen, seq);
                 self.emit(Event::Joined { member });
             }
             Ok(Reply::Join(Joined::Taken { by, remaining })) => {
@@ -283,6 +283,8 @@ impl Machine {
         match result {
             Ok(Reply::Heartbeat(Beat::Alive { attention, holds, seq, terms })) => {
                 self.membership.beat.succeeded();
+                let news = seq > self.seq;
+                self.hear_of_place(now, flight.seen, seq);
                 let before = self.trust_end();
                 if self.lacks_a_term(holds, flight.what.activity) {
                     // One of ours is gone, and a look will say which: until
@@ -305,8 +307,7 @@ impl Machine {
                     self.on_term_beat(now, flight.started, &beat.term, beat.outcome);
                 }
                 self.compare(attention, holds, flight.what.activity);
-                if seq > self.seq {
-                    self.seq = seq;
+                if news {
                     self.looks.at_waiting();
                 }
             }

@@ -30,6 +30,7 @@ mod leading;
 mod looks;
 mod membership;
 mod mutation;
+mod rollback;
 mod slot;
 mod standing;
 
@@ -94,6 +95,8 @@ pub struct Machine {
     looks: Looks,
     /// The newest journal position heard of.
     seq: Seq,
+    /// Whether the store has less than that, as far as is known.
+    behind: bool,
     /// Rises with every claim or release sent or answered: two equal readings
     /// mean that what is held did not change in between.
     activity: u64,
@@ -134,6 +137,7 @@ impl Machine {
             debts: Debts::default(),
             looks: Looks::default(),
             seq: Seq::START,
+            behind: false,
             activity: 0,
             cooldowns: BTreeMap::new(),
             taking: None,
@@ -270,7 +274,7 @@ impl Machine {
         let id = RequestId(self.last_request);
         let deadline = now + self.time_for(&request);
         self.outbox.push_back(Output::Send(Outgoing { id, request, deadline }));
-        Flight { id, started: now, deadline, what }
+        Flight { id, started: now, deadline, seen: self.seq, what }
     }
 
     /// How long a request may take. A heartbeat never longer than the settings

@@ -44,6 +44,8 @@ pub enum Mutation {
     TakeOverForTtl,
     /// A term that was handed over is taken on without a word to the store.
     TakenForGranted,
+    /// M6: a store that has forgotten what it told is believed, and told nothing.
+    BelieveRollbacks,
     /// A heartbeat that did not name the term stretches the trust in it.
     AnyBeatTakesOn,
     /// N1: a flood of hints causes as many looks and bids as there is time for.

@@ -4,9 +4,8 @@
 use core::time::Duration;
 
 use super::RequestId;
-use crate::Mono;
-use crate::Settings;
 use crate::entropy::Entropy;
+use crate::{Mono, Seq, Settings};
 
 /// One kind of request: what is in flight, and when the next may go out.
 #[derive(Clone, Debug, Hash)]
@@ -23,6 +22,8 @@ pub(super) struct Flight<T> {
     /// Before the request was sent: trust is counted from here (rule T1).
     pub(super) started: Mono,
     pub(super) deadline: Mono,
+    /// What was known of the journal then.
+    pub(super) seen: Seq,
     pub(super) what: T,
 }
 

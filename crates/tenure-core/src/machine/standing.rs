@@ -22,6 +22,8 @@ pub(super) struct Candidacy {
     /// [`Machine::activity`](super::Machine::activity) when its last bid was
     /// answered: a look sent before that says nothing new about it.
     pub(super) heard: u64,
+    /// A bid that is won has at least this number: see `rollback.rs`.
+    pub(super) least: TermNumber,
 }
 
 #[derive(Clone, Debug, Hash)]

@@ -10,6 +10,7 @@ mod many;
 mod membership;
 mod random;
 mod release;
+mod rollback;
 mod script;
 mod shutdown;
 mod single;

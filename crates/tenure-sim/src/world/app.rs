@@ -134,6 +134,7 @@ impl World {
             Event::Joined { .. }
             | Event::IdTaken { .. }
             | Event::MemberEnded { .. }
+            | Event::RolledBack { .. }
             | Event::Standby { .. }
             | Event::GivenBack { .. }
             | Event::Left { .. } => {}

@@ -55,6 +55,7 @@ impl Posted {
 pub(crate) struct Health {
     pub(crate) member: Option<MemberRef>,
     pub(crate) conflict: Option<String>,
+    pub(crate) rolled_back: Option<String>,
     pub(crate) failures: u32,
     pub(crate) last_error: Option<String>,
     pub(crate) last_success: Option<Mono>,

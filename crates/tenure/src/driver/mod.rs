@@ -264,6 +264,19 @@ impl Driver {
                     health.conflict = Some(conflict.into());
                 }
             }
+            Event::RolledBack { seen, found } => {
+                tracing::error!(
+                    target: "tenure", seen = seen.get(), found = found.get(),
+                    "the store was rolled back: it has forgotten what it told before; what was led \
+                     is given up, and the next bid lets the numbers jump (after a restore, also \
+                     run `tenure restored`)"
+                );
+                let told = format!(
+                    "the store was rolled back: it had told of place {seen} of the journal, and is \
+                     at {found}; after a restore from a backup, run `tenure restored`"
+                );
+                self.board.health().rolled_back = Some(told);
+            }
             Event::Trusted { election, until, margin_left } => {
                 match election.and_then(|e| self.reigns.get(&e)) {
                     Some((reign, _)) => reign.trust().set(until),

@@ -1,0 +1,75 @@
+//! Numbers that survive what the store forgets (M6). Cases cannot roll a store back:
+//! they let a member have seen more than the store has, which is the same to it.
+
+use tenure_core::{Amend, Amended, Claim, Join, Joined, Note, Query, Seq, Term};
+
+use super::members::still_leads;
+use crate::Outcome;
+use crate::actor::{Actor, How, won};
+use crate::case::{ensure, fail};
+use crate::world::World;
+
+/// A place that no journal of the suite gets to.
+const SEEN: Seq = Seq::new(1_000_000);
+
+/// The jump of a new era.
+const JUMP: u64 = 1 << 20;
+
+async fn win_having_seen(actor: &Actor, seen: Seq) -> Outcome<Term> {
+    let claim = actor.claim_for("e", actor.next_nonce(), How::default())?;
+    won(actor.send_one(&Claim { seen, ..claim }).await?)
+}
+
+/// Whether the era has risen between two terms, as it must where there is a journal.
+fn jumped(actor: &Actor, before: &Term, after: &Term) -> Outcome {
+    let expected = actor.store.capabilities().journal;
+    let (before, after) = (before.number.get(), after.number.get());
+    ensure!((after > before + JUMP) == expected, "{before} is followed by {after}");
+    Ok(())
+}
+
+/// M6: the very bid that tells of it has a number above what was forgotten; and only
+/// that one, since the journal goes on after what was seen.
+pub(crate) async fn a_bid_that_has_seen_more_makes_the_numbers_jump(world: &World<'_>) -> Outcome {
+    let a = world.member("a").await?;
+    let first = a.win("e").await?;
+    let second = win_having_seen(&a, SEEN).await?;
+    jumped(&a, &first, &second)?;
+    let third = win_having_seen(&a, SEEN).await?;
+    ensure!(third.number == second.number.next(), "it is known: {second:?}, {third:?}");
+    if a.store.capabilities().journal {
+        let place = world.read(&Query::everything()).await?.seq;
+        ensure!(place > SEEN, "the journal goes on after what was seen: {place:?}");
+    }
+    Ok(())
+}
+
+/// M6: whoever joins tells of it before anybody is elected.
+pub(crate) async fn a_join_that_has_seen_more_makes_the_numbers_jump(world: &World<'_>) -> Outcome {
+    let a = world.member("a").await?;
+    let first = a.win("e").await?;
+    let b = world.life("b").await?;
+    let (member, profile) = (b.me.clone(), b.profile.clone());
+    let (supersede, takes_over) = (false, false);
+    let join = Join { member, ttl: b.ttl, profile, supersede, takes_over, seen: SEEN };
+    let joined = b.store.join(&b.ns, &join).await?;
+    ensure!(matches!(joined, Joined::In { .. }), "{joined:?}");
+    jumped(&a, &first, &a.win("e").await?)
+}
+
+/// M6: an operator's word does the same, and whoever leads goes on leading. A store
+/// that cannot says so.
+pub(crate) async fn an_operators_word_makes_the_numbers_jump(world: &World<'_>) -> Outcome {
+    let a = world.member("a").await?;
+    let first = a.win("e").await?;
+    let amended = a.store.amend(&a.ns, &Amend::Restored { by: Note::new("ops") }).await;
+    match (&amended, a.store.capabilities().journal) {
+        (Ok(Amended::Restored { before, after }), true) => {
+            ensure!(after > before, "the era rises: {amended:?}");
+        }
+        (Err(error), false) => ensure!(!error.may_have_applied(), "nothing was done: {error}"),
+        _ => fail!("an era rises, or there is none: {amended:?}"),
+    }
+    still_leads(world, "e", &first).await?;
+    jumped(&a, &first, &a.win("e").await?)
+}
