@@ -38,6 +38,7 @@ const SITUATIONS: &[Situation] = &[
     "a term was lost: resigned",
     "a term was lost: stepped down",
     "a term was lost: superseded",
+    "a term was lost: the store was rolled back",
     "a term was lost: trust ended",
     "a vacancy was kept for its heir",
     "an election was paused",

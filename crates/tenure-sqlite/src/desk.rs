@@ -13,6 +13,7 @@ use tenure_core::Namespace;
 use tenure_store::{BootClock, Error, ErrorKind, Result};
 use tokio::sync::oneshot;
 
+use crate::era::Beside;
 use crate::error::{Fault, Outcome};
 use crate::judge::Judge;
 use crate::shared::Shared;
@@ -138,7 +139,7 @@ impl Desk {
         // Held until the step is committed: then it is the next one's turn.
         let _place = self.begin().map_err(told)?;
         let done = self.step(ns, step);
-        let (answer, wrote, over) = done.map_err(|fault| {
+        let (answer, held, over) = done.map_err(|fault| {
             self.tidy();
             told(fault)
         })?;
@@ -151,7 +152,10 @@ impl Desk {
             let error = told(fault);
             return Err(if full { error } else { error.maybe_applied() });
         }
-        shared.settle(wrote, &over);
+        shared.settle(held.is_some(), &over);
+        if let Some(held) = held.filter(|_| durability == Durability::PowerCut) {
+            held.note(shared.lives.directory());
+        }
         Ok(answer)
     }
 
@@ -183,14 +187,27 @@ impl Desk {
         &self,
         ns: &Namespace,
         step: impl FnOnce(&mut Txn<'_>) -> Outcome<T>,
-    ) -> Outcome<(T, bool, Vec<tenure_core::Incarnation>)> {
+    ) -> Outcome<(T, Option<Beside>, Vec<tenure_core::Incarnation>)> {
         self.shared.identity.check()?;
         let judge = self.judge(true);
         let wall = self.shared.options.clock.wall();
         let mut txn = Txn::begin(&self.db, ns.as_str(), judge, wall)?;
         let answer = step(&mut txn)?;
         txn.finish(self.shared.options.journal_keep)?;
-        Ok((answer, txn.wrote(), txn.over))
+        let held = match txn.wrote() {
+            true => Some(Beside { total: txn.total()?, number: txn.won }),
+            false => None,
+        };
+        Ok((answer, held, txn.over))
+    }
+
+    /// Copies what is in the log into the file itself, as far as nobody is in the way,
+    /// so that a copy of the file alone has everything.
+    pub(crate) fn checkpoint(&mut self) {
+        let moved = self.db.pragma_query(None, "wal_checkpoint", |_| Ok(()));
+        if let Err(error) = moved {
+            tracing::debug!(%error, path = %self.shared.path.display(), "the log is not moved");
+        }
     }
 
     /// Looks at one consistent moment.

@@ -19,8 +19,10 @@ pub(crate) enum Fault {
     Ours(#[from] Error),
 }
 
-/// What to do about a file that is no longer what Tenure wrote.
-const LOST: &str = "restore the file from a backup, or move it away to begin with term 1 again";
+/// What to do about a file that cannot be read, and what that does to tokens.
+const RESTORE: &str = "the file is damaged: restore it from a backup, and then run `tenure restored`, \
+     since a backup lacks the last terms and their numbers would come again; or move it away to \
+     begin with term 1: then whatever compares tokens refuses the new ones until it forgets the old";
 
 pub(crate) type Outcome<T> = Result<T, Fault>;
 
@@ -72,8 +74,8 @@ impl Fault {
                     | InvalidColumnType(..),
                 ),
                 _,
-            ) => (ErrorKind::Foreign, LOST),
-            _ if self.lacks_a_table() => (ErrorKind::Foreign, LOST),
+            ) => (ErrorKind::Foreign, RESTORE),
+            _ if self.lacks_a_table() => (ErrorKind::Foreign, RESTORE),
             (_, code) => kind_of(code),
         };
         let remedy = match kind {
@@ -119,11 +121,7 @@ fn kind_of(code: Option<Code>) -> (ErrorKind, &'static str) {
             ErrorKind::Foreign,
             "the file is not an SQLite database, or is encrypted: give another path",
         ),
-        Some(Code::DatabaseCorrupt) => (
-            ErrorKind::Foreign,
-            "the file is damaged: restore it from a backup, or move it away to begin with term 1 \
-             again",
-        ),
+        Some(Code::DatabaseCorrupt) => (ErrorKind::Foreign, RESTORE),
         _ => (ErrorKind::Internal, "please report this"),
     }
 }

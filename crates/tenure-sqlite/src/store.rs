@@ -16,6 +16,7 @@ use tenure_store::{
 use tokio::sync::{oneshot, watch};
 
 use crate::desk::{Desk, Durability, Office};
+use crate::era::Beside;
 use crate::error::Outcome;
 use crate::follow::Follower;
 use crate::identity::{FileId, Identity};
@@ -261,16 +262,26 @@ impl Store for SqliteStore {
     }
 
     async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
-        let asked = member.clone();
-        let step = move |txn: &mut Txn<'_>| txn.leave(&asked);
-        self.write("leaving", ns, Durability::Crash, step).await
+        let (asked, namespace) = (member.clone(), ns.clone());
+        let left = move |desk: &mut Desk| {
+            let step = |txn: &mut Txn<'_>| txn.leave(&asked);
+            let left = desk.write("leaving", &namespace, Durability::Crash, step);
+            // Whoever copies the file after a clean exit copies all of it (R6).
+            desk.checkpoint();
+            left
+        };
+        self.inner.writer.ask(left).await
     }
 
     async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
         within_batch("bids", claim.bids.len())?;
         let asked = claim.clone();
         self.lives().granted(claim.member.incarnation, claim.ttl);
-        let step = move |txn: &mut Txn<'_>| txn.claim(&asked);
+        let shared = Arc::clone(&self.inner.shared);
+        let step = move |txn: &mut Txn<'_>| {
+            txn.compare(Beside::read(shared.lives.directory()))?;
+            txn.claim(&asked)
+        };
         self.write("claiming", ns, Durability::PowerCut, step).await
     }
 

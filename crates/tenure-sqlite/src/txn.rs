@@ -27,6 +27,8 @@ pub(crate) struct Txn<'a> {
     seq: u64,
     trimmed: u64,
     began_at: u64,
+    /// The highest number that this step gave out.
+    pub(crate) won: u64,
     /// Lives that this step ended or found to be over: their locks may go.
     pub(crate) over: Vec<Incarnation>,
 }
@@ -41,7 +43,7 @@ impl<'a> Txn<'a> {
         wall: Timestamp,
     ) -> Outcome<Self> {
         let (seq, trimmed) = place(db, ns)?;
-        Ok(Self { db, ns, judge, wall, seq, trimmed, began_at: seq, over: Vec::new() })
+        Ok(Self { db, ns, judge, wall, seq, trimmed, began_at: seq, won: 0, over: Vec::new() })
     }
 
     /// The journal's place.

@@ -23,6 +23,11 @@ pub(crate) async fn lost(tenure: &Tenure, leadership: &Leadership, reason: LostR
         LostReason::DrainTimeout => {
             say(&format!("the command did not stop in time: term {number} of {election} is lost"));
         }
+        LostReason::RolledBack => say(&format!(
+            "the store was rolled back: it has forgotten what it told before, and term {number} of \
+             {election} may be among it; the command was killed (after a restore from a backup, \
+             run `tenure restored`)"
+        )),
         LostReason::Superseded => {
             let election_of = tenure.election(election.as_str());
             let asked = tokio::time::timeout(PATIENCE, election_of.history(20)).await;

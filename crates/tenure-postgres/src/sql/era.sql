@@ -116,6 +116,6 @@ DECLARE
     v_ready boolean := _prepare(p_wait_ms);
 BEGIN
     SELECT s.era INTO era_before FROM settings s;
-    PERFORM _raise(e.era + 1, 'it was said to be restored, by ' || left(p_by, 200)) FROM _era() e;
+    PERFORM _raise(e.era + 1, 'it was said to be restored, by ' || _note(p_by)) FROM _era() e;
     SELECT s.era INTO era_after FROM settings s;
 END $$;

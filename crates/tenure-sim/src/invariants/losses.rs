@@ -1,4 +1,4 @@
-//! N1, H3: nobody loses a term on a mere word, and nobody goes on leading once the
+//! N1, H3, M6: nobody is told of a rollback where there was none, nobody loses a term on a mere word, and nobody goes on leading once the
 //! store has said that its life is over.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +16,8 @@ use crate::fact::{Fact, Who};
 pub(super) struct Losses {
     settings: Vec<Settings>,
     journalled: bool,
+    /// Whether a copy took over, which may have forgotten something.
+    promoted: bool,
     over: BTreeSet<(ElectionName, TermNumber)>,
     /// Which processes were told that their life is over, since they joined.
     ended: BTreeSet<Who>,
@@ -35,6 +37,7 @@ impl Losses {
         Self {
             settings: setup.settings.clone(),
             journalled: false,
+            promoted: false,
             over: BTreeSet::new(),
             ended: BTreeSet::new(),
             leads: BTreeMap::new(),
@@ -53,6 +56,9 @@ impl Losses {
             }
             Event::Elected { term, .. } => {
                 self.leads.entry(who).or_default().insert(term.election.clone(), term.number);
+            }
+            Event::RolledBack { seen, found } if !self.promoted => {
+                return Err(format!("{who} saw {seen} and then {found}; nothing was forgotten"));
             }
             Event::Lost { election, number, reason } => {
                 self.leads.entry(who).or_default().remove(election);
@@ -134,6 +140,7 @@ impl Invariant for Losses {
                     self.beat.remove(who);
                 }
             }
+            Fact::Promoted { .. } => self.promoted = true,
             Fact::Told { who, event, .. } => return self.told(*who, event),
             Fact::Crashed { who } => {
                 self.leads.remove(who);

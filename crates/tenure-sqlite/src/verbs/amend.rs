@@ -25,7 +25,7 @@ impl Txn<'_> {
             Amend::Evict { member, now, .. } => self.evict(member, *now),
             Amend::Restored { .. } => {
                 let before = self.era()?;
-                self.raise()?;
+                self.raise(0)?;
                 Ok(Amended::Restored { before, after: self.era()? })
             }
         }

@@ -147,6 +147,7 @@ impl Txn<'_> {
             self.run(include_str!("../sql/member_holds.sql"), more)?;
         }
         let (election, elected_at) = (bid.election.clone(), self.wall);
+        self.won = self.won.max(won);
         let number = TermNumber::new(won);
         let term = Term { election, number, member: member.clone(), elected_at };
         self.tell(Happening::Elected { term: term.clone() })?;

@@ -1,0 +1,1 @@
+SELECT coalesce(sum(seq), 0) FROM tenure_namespaces

@@ -1,0 +1,98 @@
+//! A file that is copied away and back gives out no number twice (R6, rule M6).
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{claim, join, member, ns};
+use tenure_core::{Amend, Amended, Claimed, Claims, Note, TermNumber};
+use tenure_sqlite::{SqliteOptions, SqliteStore};
+use tenure_store::Store;
+
+/// Joins as a new member, wins one term after the other, and leaves. Says the first
+/// number and the last.
+async fn terms(file: &Path, life: u128, count: u64) -> (TermNumber, TermNumber) {
+    let store = SqliteStore::open(file, SqliteOptions::new()).await.unwrap();
+    let me = member("m", life);
+    store.join(&ns(), &join(&me)).await.unwrap();
+    let mut numbers = Vec::new();
+    for nonce in 1..=count {
+        let claims = store.claim(&ns(), &claim(&me, "e", nonce)).await.unwrap();
+        let Claims::Answered(answers) = claims else { panic!("{claims:?}") };
+        let [Claimed::Won(term)] = &answers[..] else { panic!("{answers:?}") };
+        numbers.push(term.number);
+    }
+    store.leave(&ns(), &me).await.unwrap();
+    (numbers[0], numbers[numbers.len() - 1])
+}
+
+fn beside(file: &Path, end: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+/// Puts a copy in the place of the file, as one who restores it does.
+fn put_back(copy: &Path, file: &Path) {
+    for end in ["", "-wal", "-shm"] {
+        drop(fs::remove_file(beside(file, end)));
+        if beside(copy, end).exists() {
+            fs::copy(beside(copy, end), beside(file, end)).unwrap();
+        }
+    }
+}
+
+/// R6: with its log and without it, and more than once.
+#[tokio::test]
+async fn a_file_copied_back_gives_out_no_number_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    for ends in [&[""][..], &["", "-wal"][..]] {
+        let (file, copy) = (dir.path().join("t.db"), dir.path().join("copy.db"));
+        let mut highest = terms(&file, 1, 3).await.1;
+        for end in ends {
+            if beside(&file, end).exists() {
+                fs::copy(beside(&file, end), beside(&copy, end)).unwrap();
+            }
+        }
+        highest = highest.max(terms(&file, 2, 3).await.1);
+        for life in 3..5 {
+            put_back(&copy, &file);
+            let (first, last) = terms(&file, life, 3).await;
+            assert!(first > highest, "{ends:?}: {first} after {highest} was given out");
+            assert_eq!(last.get(), first.get() + 2, "{ends:?}: it jumps once");
+            highest = last;
+        }
+        fs::remove_dir_all(beside(&file, "-live")).unwrap();
+        for end in ["", "-wal", "-shm"] {
+            drop(fs::remove_file(beside(&file, end)));
+            drop(fs::remove_file(beside(&copy, end)));
+        }
+    }
+}
+
+/// R6: whoever copies the file alone after a clean exit has everything.
+#[tokio::test]
+async fn a_copy_of_the_file_alone_after_a_clean_exit_has_every_term() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, copy) = (dir.path().join("t.db"), dir.path().join("copy.db"));
+    let (_, last) = terms(&file, 1, 3).await;
+    fs::copy(&file, &copy).unwrap();
+    assert_eq!(terms(&copy, 2, 1).await.0, last.next());
+}
+
+/// M6: the operator's word, where nothing lies beside the file that knows better.
+#[tokio::test]
+async fn an_operator_raises_the_era_of_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("t.db");
+    let (_, last) = terms(&file, 1, 3).await;
+    let store = SqliteStore::open(&file, SqliteOptions::new()).await.unwrap();
+    let restored = Amend::Restored { by: Note::new("ops") };
+    let done = store.amend(&ns(), &restored).await.unwrap();
+    assert_eq!(done, Amended::Restored { before: 0, after: 1 });
+    drop(store);
+    assert!(terms(&file, 2, 1).await.0.get() > last.get() + (1 << 20));
+}
