@@ -112,6 +112,7 @@ impl Verb {
             | Verb::Pause(_)
             | Verb::Resume(_)
             | Verb::Evict(_)
+            | Verb::Restored
             | Verb::Doctor(_) => true,
             Verb::Status(_)
             | Verb::Watch(_)

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use tenure_core::{
-    Beat, Claimed, Claims, Event, Incarnation, Input, Mono, Reply, Request, TermNumber,
+    Beat, Claimed, Claims, Event, Incarnation, Input, Joined, Mono, Reply, Request, TermNumber,
     TermOutcome, TermRef,
 };
 
@@ -21,6 +21,8 @@ pub(super) struct TrustWithinGrant {
     granted: BTreeMap<Who, Mono>,
     /// Until when the store keeps a life, in true time; the longest it ever did.
     kept: BTreeMap<Incarnation, Nanos>,
+    /// The same by its join alone.
+    joined: BTreeMap<Incarnation, Nanos>,
     lives: BTreeMap<Who, Incarnation>,
     /// What was handed to a life that has not taken it on: how long that stands, in
     /// true time, by the newest look.
@@ -46,6 +48,7 @@ impl TrustWithinGrant {
             sent: BTreeMap::new(),
             granted: BTreeMap::new(),
             kept: BTreeMap::new(),
+            joined: BTreeMap::new(),
             lives: BTreeMap::new(),
             handed: BTreeMap::new(),
             leads: BTreeMap::new(),
@@ -71,6 +74,12 @@ impl TrustWithinGrant {
                     |t: &&tenure_core::TermBeat| matches!(t.outcome, TermOutcome::Renewed { .. });
                 for term in terms.iter().filter(renewed) {
                     self.handed.remove(&(life, term.term.clone()));
+                }
+            }
+            (Request::Join(join), Reply::Join(Joined::In { .. })) => {
+                if let Some(clock) = self.store_clock {
+                    let until = clock.reaches(store + join.ttl);
+                    self.joined.insert(join.member.incarnation, until);
                 }
             }
             (Request::Read(_), Reply::Read(seen)) => {
@@ -131,8 +140,11 @@ impl TrustWithinGrant {
         if until > most + std::time::Duration::from_nanos(1) {
             return Err(format!("{who} trusts until {until}; its newest grant reaches to {most}"));
         }
-        let kept = self.lives.get(&who).and_then(|life| self.kept.get(life));
-        match (true_until, kept) {
+        let life = self.lives.get(&who);
+        let kept = life.and_then(|life| self.kept.get(life));
+        // A copy may have forgotten a win and its short ttl, and keep the one of the join.
+        let joined = life.and_then(|life| self.joined.get(life)).filter(|_| self.promoted);
+        match (true_until, kept.map(|kept| kept.max(joined.unwrap_or(kept)))) {
             (Some(until), Some(kept)) if until > *kept => {
                 Err(format!("{who} trusts {} ns longer than the store keeps it", until - kept))
             }

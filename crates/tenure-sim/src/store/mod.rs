@@ -72,7 +72,7 @@ impl SimStore {
     ) -> Reply {
         let before = self.state.seq();
         let reply = broken.perform(self, now, wall, request);
-        self.retold = self.state.entries_after(before).unwrap_or_default();
+        self.retold = written_after(&self.state, before);
         broken.retell(request, &mut self.retold);
         self.broken = Some(broken);
         reply
@@ -104,7 +104,7 @@ impl SimStore {
         let amended = match &mut self.broken {
             Some(broken) => {
                 let amended = broken.amend(&mut self.state, now, wall, amend);
-                self.retold = self.state.entries_after(before).unwrap_or_default();
+                self.retold = written_after(&self.state, before);
                 broken.retell_amend(amend, &mut self.retold);
                 amended
             }
@@ -135,7 +135,7 @@ impl SimStore {
     }
 
     pub(crate) fn after(&self, position: Seq) -> Vec<Entry> {
-        let mut entries = self.state.entries_after(position).unwrap_or_default();
+        let mut entries = written_after(&self.state, position);
         for entry in &mut entries {
             if let Some(retold) = self.retold.iter().find(|retold| retold.seq == entry.seq) {
                 entry.clone_from(retold);
@@ -193,4 +193,11 @@ impl SimStore {
         });
         members.chain(held).collect()
     }
+}
+
+/// What was written after a place, also if the journal has jumped since then: a member
+/// had seen more than there was.
+fn written_after(state: &MemoryState, place: Seq) -> Vec<Entry> {
+    let kept = |trimmed| state.entries_after(trimmed).unwrap_or_default();
+    state.entries_after(place).unwrap_or_else(kept)
 }

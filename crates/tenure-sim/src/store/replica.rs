@@ -18,16 +18,20 @@ const MOST: usize = 40;
 #[derive(Debug)]
 pub(super) struct Replica {
     jumps: bool,
+    /// The last era of all. A real store has a clock for it: one that goes back with
+    /// what is forgotten would jump to the same numbers again.
+    era: u64,
     states: VecDeque<MemoryState>,
 }
 
 impl Replica {
     pub(super) fn new(kind: StoreKind) -> Self {
-        Self { jumps: kind == StoreKind::Jumping, states: VecDeque::new() }
+        Self { jumps: kind == StoreKind::Jumping, era: 0, states: VecDeque::new() }
     }
 
     /// A write, on its way to the copy. What changes nothing is none.
     pub(super) fn receive(&mut self, state: &MemoryState) {
+        self.era = self.era.max(state.era());
         if self.states.back() == Some(state) {
             return;
         }
@@ -43,9 +47,10 @@ impl Replica {
     pub(super) fn promote(&mut self, lag: usize) -> Option<(MemoryState, usize)> {
         let lost = lag.min(self.states.len().checked_sub(1)?);
         let mut state = self.states.get(self.states.len() - 1 - lost)?.clone();
-        if self.jumps {
+        while self.jumps && state.era() <= self.era {
             state.promote();
         }
+        self.era = self.era.max(state.era());
         self.states.clear();
         self.states.push_back(state.clone());
         Some((state, lost))

@@ -170,6 +170,13 @@ impl MemoryState {
         self.journal.last()
     }
 
+    /// How often this took over, was said to be restored, or was found to have
+    /// forgotten something: each time numbers jump.
+    #[must_use]
+    pub fn era(&self) -> u64 {
+        self.era
+    }
+
     /// Every journal entry after `position`; an error with the newest place no
     /// longer kept, if some of them are gone.
     pub fn entries_after(&self, position: Seq) -> Result<Vec<Entry>, Seq> {

@@ -58,7 +58,14 @@ impl One {
         let store = CasStore::new(Arc::new(register.clone()), clock.clone(), options()).unwrap();
         let one = Self { me: member(id, life), clock, store, register };
         let (profile, supersede, takes_over) = (Profile::default(), true, false);
-        let join = Join { member: one.me.clone(), ttl: TTL, profile, supersede, takes_over };
+        let join = Join {
+            member: one.me.clone(),
+            ttl: TTL,
+            profile,
+            supersede,
+            takes_over,
+            seen: Seq::START,
+        };
         assert!(matches!(ready(one.store.join(&ns(), &join)).unwrap(), Joined::In { .. }));
         one
     }
@@ -72,7 +79,7 @@ impl One {
         };
         let bids = names.map(bid).collect();
         let member = self.me.clone();
-        let claim = Claim { member, ttl: TTL, bids, heir_grace: Duration::ZERO };
+        let claim = Claim { member, ttl: TTL, bids, heir_grace: Duration::ZERO, seen: Seq::START };
         let Claims::Answered(answers) = ready(self.store.claim(&ns(), &claim)).unwrap() else {
             panic!("ended")
         };
