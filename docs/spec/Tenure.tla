@@ -273,10 +273,13 @@ WriteBeat(l) ==
                     ELSE row
     /\ UNCHANGED <<now, slow, life, term, bid, trust>>
 
-\* Anybody may end a member whose ttl has run out.  It is a swap on the version
-\* that was silent: a heartbeat that is written after it finds nothing to raise.
+\* Anybody may end a member whose ttl has run out, without taking its term: the term
+\* is over with the life (rule M5), and StoreClaim finds it so.  Over two records it is
+\* a swap on the version that was silent: a heartbeat that is written after it finds
+\* nothing to raise.
 EndExpired(m) ==
-    /\ TwoRecords /\ row[m] # None /\ ~Live(m)
+    /\ TwoRecords \/ EndsFirst
+    /\ row[m] # None /\ ~Live(m)
     /\ row' = [row EXCEPT ![m] = None]
     /\ UNCHANGED <<now, slow, life, term, bid, trust, letters>>
 

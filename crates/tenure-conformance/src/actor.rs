@@ -181,6 +181,23 @@ impl Actor {
         Ok(term)
     }
 
+    /// Bids for all of these in one claim, and must win each.
+    pub(crate) async fn win_all(&self, names: &[String]) -> Outcome<Vec<Term>> {
+        let mut claim = self.claim_for(&names[0], self.next_nonce(), How::default())?;
+        for name in &names[1..] {
+            let bid = Bid {
+                election: election(name)?,
+                nonce: self.next_nonce(),
+                ..claim.bids[0].clone()
+            };
+            claim.bids.push(bid);
+        }
+        match self.send(&claim).await? {
+            Claims::Answered(answers) => answers.into_iter().map(won).collect(),
+            ended => Err(CaseFailure::new(format!("{} must be alive: {ended:?}", self.me))),
+        }
+    }
+
     /// Bids, and must not win.
     pub(crate) async fn lose(&self, name: &str) -> Outcome<ElectionView> {
         self.lose_by(name, How::default()).await

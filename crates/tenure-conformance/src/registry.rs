@@ -79,6 +79,14 @@ macro_rules! each_case {
                 a_late_release_does_not_end_a_newer_candidacy,
                 several_are_released_at_once_each_with_its_cause,
             }
+            ending {
+                a_member_of_many_terms_is_taken_over_like_any_other,
+                the_terms_of_an_ended_life_are_over_before_anybody_asks,
+                each_term_of_an_ended_life_is_written_off_before_the_next_begins,
+                each_vacancy_of_an_ended_life_is_kept_for_its_own_heir,
+                a_new_life_inherits_what_its_older_one_held,
+                an_expired_member_can_be_evicted_at_once,
+            }
             handover {
                 the_preferred_heir_leads_in_the_same_step,
                 the_heir_can_find_what_it_was_handed,

@@ -27,6 +27,7 @@ pub struct ElectionView {
     /// higher priority first, then longer waiting. The holder waits for nothing
     /// and is not counted, nor is a condemned member. 0 if nobody in particular
     /// asked, or if the one who asked is not a candidate.
+    /// A store may stop counting at eight.
     pub ahead: u32,
     /// The live candidates in order of preference; filled only if the query
     /// asked for them.

@@ -265,7 +265,7 @@ impl Game {
             Request::Join(join) => Reply::Join(store.join(now, wall, join)),
             Request::Heartbeat(beat) => Reply::Heartbeat(store.heartbeat(now, beat)),
             Request::Leave(member) => {
-                store.leave(now, wall, member);
+                store.leave(wall, member);
                 Reply::Leave
             }
             Request::Claim(claim) => Reply::Claim(store.claim(now, wall, claim)),

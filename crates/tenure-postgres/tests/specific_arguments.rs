@@ -273,9 +273,10 @@ const INVARIANTS: [(&str, &str); 8] = [
          WHERE e.ns = m.ns AND e.holder = m.id AND e.life = m.life)",
     ),
     (
-        "every term is held by a member",
+        "every term is held by a member, or its life is over",
         "SELECT e.name FROM {s}.elections e WHERE e.life IS NOT NULL AND NOT EXISTS (\
-         SELECT FROM {s}.members m WHERE m.ns = e.ns AND m.id = e.holder AND m.life = e.life)",
+         SELECT FROM {s}.members m WHERE m.ns = e.ns AND m.id = e.holder AND m.life = e.life) \
+         AND NOT EXISTS (SELECT FROM {s}.told t WHERE t.ns = e.ns AND t.over = e.life)",
     ),
     (
         "a holder is a member and a life",
@@ -284,13 +285,15 @@ const INVARIANTS: [(&str, &str); 8] = [
     (
         "a holder stands once",
         "SELECT e.name FROM {s}.elections e LEFT JOIN {s}.candidates c ON c.ns = e.ns \
-         AND c.election = e.name AND c.member = e.holder WHERE e.priority IS NOT NULL \
+         AND c.election = e.name AND c.member = e.holder AND c.life = e.life \
+         WHERE e.priority IS NOT NULL \
          AND (e.holder IS NULL OR c.member IS NOT NULL)",
     ),
     (
-        "every candidate is a member",
+        "every candidate is a member, or is to be cleared away",
         "SELECT c.member FROM {s}.candidates c WHERE NOT EXISTS (\
-         SELECT FROM {s}.members m WHERE m.ns = c.ns AND m.id = c.member AND m.life = c.life)",
+         SELECT FROM {s}.members m WHERE m.ns = c.ns AND m.id = c.member AND m.life = c.life) \
+         AND NOT EXISTS (SELECT FROM {s}.remains r WHERE r.ns = c.ns AND r.life = c.life)",
     ),
     (
         "every member has a profile, and nobody else has one",

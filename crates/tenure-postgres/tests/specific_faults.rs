@@ -10,9 +10,12 @@ use std::time::Duration;
 use common::server::Server;
 use common::words::*;
 use common::{Place, admin, connect, until, waits_for_a_lock};
-use tenure_core::{Beat, Claimed, Claims, Hint, Priority};
+use tenure_core::{Beat, Claimed, Claims, Hint, Priority, Query};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::{ErrorKind, Followed, From, Store};
+
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(20);
 
 async fn open(url: &str) -> PostgresStore {
     PostgresStore::open(PostgresOptions::from_url(url).unwrap()).await.unwrap()
@@ -23,7 +26,8 @@ async fn open(url: &str) -> PostgresStore {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_heartbeat_in_flight_is_waited_for_and_saves_its_member() {
     let place = Place::new();
-    let store = place.open().await;
+    let patient = place.options().request_timeout(LONG).fence_wait(LONG / 2);
+    let store = place.open_with(patient).await;
     let short = Duration::from_millis(300);
     let a = joined_for(&store, "a", 1, short).await;
     let mut bid = claim(&a, "e", 1);
@@ -45,7 +49,13 @@ async fn a_heartbeat_in_flight_is_waited_for_and_saves_its_member() {
         let (store, b) = (store.clone(), b.clone());
         tokio::spawn(async move { store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap() })
     };
-    waits_for_a_lock(&admin().await, "claim").await;
+    // It has tried, and tries again for as long as the row is another's.
+    let query = Query { candidates: true, ..Query::elections([election("e")]) };
+    until("the claim was made", || async {
+        let seen = store.read(&ns(), &query).await.unwrap();
+        seen.elections[0].candidates.iter().any(|c| c.member == b)
+    })
+    .await;
     beating.commit().await.unwrap();
     let view = held(claiming.await.unwrap());
     assert_eq!(view.holder.map(|h| h.member), Some(a));

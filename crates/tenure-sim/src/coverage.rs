@@ -172,10 +172,6 @@ impl Coverage {
             }
             _ => {}
         }
-        let released = |e: &Entry| matches!(e.what, Happening::Released { .. });
-        if matches!(request, Request::Leave(_)) && entries.iter().any(released) {
-            self.mark("a member left holding a term");
-        }
         let elected = |e: &Entry| matches!(e.what, Happening::Elected { .. });
         if matches!(request, Request::Release(_)) && entries.iter().any(elected) {
             self.mark("a term was handed over");
@@ -208,6 +204,7 @@ impl Coverage {
                         ReleaseCause::Ended(EndCause::Evicted) => {
                             self.mark("a member was evicted and waited out");
                         }
+                        ReleaseCause::Left => self.mark("a member left holding a term"),
                         ReleaseCause::Abandoned => self.mark("a term was given back unknown"),
                         _ => {}
                     }

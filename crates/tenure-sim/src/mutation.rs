@@ -28,6 +28,8 @@ pub enum StoreRule {
     HeartbeatRevives,
     /// M2: a term is taken from a member that is not ended, and goes on beating.
     TakenNotEnded,
+    /// M5: a life is ended, one of its terms is not.
+    TermOutlivesLife,
     /// M3: the challenger's ttl decides when the holder has expired.
     ChallengersTtl,
     /// H5: a number is used again after its term was given back.
@@ -70,6 +72,7 @@ impl Mutation {
         Mutation::SuspendNotCounted,
         Mutation::Store(StoreRule::HeartbeatRevives),
         Mutation::Store(StoreRule::TakenNotEnded),
+        Mutation::Store(StoreRule::TermOutlivesLife),
         Mutation::Store(StoreRule::ChallengersTtl),
         Mutation::Store(StoreRule::NumbersReused),
         Mutation::Store(StoreRule::ReleaseNotScoped),

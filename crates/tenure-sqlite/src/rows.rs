@@ -43,6 +43,13 @@ pub(crate) fn name<T: FromStr<Err = BadName>>(of: &str, text: &str) -> Outcome<T
     text.parse().map_err(|bad| Fault::Damaged(format!("of {of}: {bad}")))
 }
 
+/// A life out of the columns `id` and `incarnation`.
+pub(crate) fn member_ref(row: &Row<'_>) -> Outcome<MemberRef> {
+    let id: String = row.get("id")?;
+    let life: String = row.get("incarnation")?;
+    Ok(MemberRef::new(name("tenure_members", &id)?, incarnation(&life)?))
+}
+
 fn incarnation(text: &str) -> Outcome<Incarnation> {
     text.parse().map_err(|_| Fault::Damaged(format!("with the incarnation {text:?}")))
 }
@@ -66,11 +73,8 @@ pub(crate) struct Member {
 
 impl Member {
     pub(crate) fn read(row: &Row<'_>) -> Outcome<Self> {
-        let id: String = row.get("id")?;
-        let life: String = row.get("incarnation")?;
-        let id = name("tenure_members", &id)?;
         Ok(Self {
-            member: MemberRef::new(id, incarnation(&life)?),
+            member: member_ref(row)?,
             boot: row.get("boot")?,
             lock: row.get::<_, i64>("lock")?.cast_unsigned(),
             beat: row.get("beat")?,

@@ -14,8 +14,11 @@ use tenure_core::{
 use crate::error::Outcome;
 use crate::journal::{self, number};
 use crate::judge::Judge;
-use crate::rows::{Election, Member, Standing, instant, nanos};
+use crate::rows::{self, Election, Member, Standing, instant, nanos};
 use crate::schema;
+
+/// How many candidacies of an ended life one step clears away at most.
+const SWEPT: usize = 64;
 
 /// A transaction at work, or a snapshot being read.
 #[derive(Debug)]
@@ -187,8 +190,8 @@ impl<'a> Txn<'a> {
     /// The holder waits for nothing.
     pub(crate) fn ranked(&self, election: &Election) -> Outcome<Vec<Standing>> {
         let mut ranked = self.standing(&election.name)?;
-        let holder = election.holder.as_ref().map(|h| &h.id);
-        ranked.retain(|s| s.priority.may_lead() && Some(&s.member.member.id) != holder);
+        let holder = election.holder.as_ref();
+        ranked.retain(|s| s.priority.may_lead() && Some(&s.member.member) != holder);
         Ok(ranked)
     }
 
@@ -201,48 +204,84 @@ impl<'a> Txn<'a> {
         Ok(heir.map(|_| (kept.heir.clone(), left)))
     }
 
-    /// Ends a member (rule M2): its row, its candidacies and what it held, in
-    /// this one step, so that no heartbeat in flight finds it alive.
-    pub(crate) fn end(
-        &mut self,
-        member: &MemberRef,
-        cause: EndCause,
-        grace: Duration,
-    ) -> Outcome<()> {
+    /// Ends a member (rule M2). No heartbeat in flight finds it alive from here on.
+    pub(crate) fn end(&mut self, member: &MemberRef, cause: EndCause) -> Outcome<()> {
         self.tell(Happening::Ended { member: member.clone(), cause })?;
-        self.remove(member, ReleaseCause::Ended(cause), grace)
+        self.remove(member)
     }
 
-    /// Removes a member with all that is its own.
-    pub(crate) fn remove(
-        &mut self,
-        member: &MemberRef,
-        cause: ReleaseCause,
-        grace: Duration,
-    ) -> Outcome<()> {
-        let (id, life) = (member.id.as_str(), member.incarnation.to_string());
-        let held = self.held_by(member.incarnation)?;
+    /// Removes a member whose end was told just now, at the same cost whatever it
+    /// held (rule M5). Its terms and candidacies are void with its life: nobody
+    /// reads them any more. A term is written off by [`settle`](Self::settle) when
+    /// somebody bids for it; candidacies are cleared away a few at a time.
+    pub(crate) fn remove(&mut self, member: &MemberRef) -> Outcome<()> {
+        let id = member.id.as_str();
+        let life = member.incarnation.to_string();
         self.run(include_str!("sql/member_delete.sql"), params![self.ns, id, life])?;
         let ended = params![self.ns, life, number(self.seq)];
         self.run(include_str!("sql/ended_insert.sql"), ended)?;
-        for election in self.candidacies(member)? {
-            self.withdraw(&election, member)?;
+        if !self.sweep_life(member)? {
+            self.run(include_str!("sql/remains_insert.sql"), params![self.ns, id, life])?;
         }
-        for election in held {
-            self.vacate(&election, cause, None, grace)?;
-        }
-        self.forget_unused()?;
         self.over.push(member.incarnation);
         Ok(())
     }
 
-    fn candidacies(&self, member: &MemberRef) -> Outcome<Vec<ElectionName>> {
-        let (id, life) = (member.id.as_str(), member.incarnation.to_string());
+    /// Clears away some candidacies of one life that ended earlier.
+    pub(crate) fn sweep(&mut self) -> Outcome<()> {
+        let sql = include_str!("sql/remains_get.sql");
+        let Some(member) = self.one(sql, params![self.ns], rows::member_ref)? else {
+            return Ok(());
+        };
+        if self.sweep_life(&member)? {
+            let life = params![self.ns, member.incarnation.to_string()];
+            self.run(include_str!("sql/remains_delete.sql"), life)?;
+        }
+        Ok(())
+    }
+
+    /// Clears away some candidacies of an ended life, and says whether none is left.
+    fn sweep_life(&self, member: &MemberRef) -> Outcome<bool> {
         let sql = include_str!("sql/candidate_of.sql");
-        self.all(sql, params![self.ns, id, life], |row| {
+        let life = member.incarnation.to_string();
+        let some = params![self.ns, member.id.as_str(), life, SWEPT];
+        let stood = self.all(sql, some, |row| {
             let text: String = row.get(0)?;
-            crate::rows::name("tenure_candidates", &text)
-        })
+            crate::rows::name::<ElectionName>("tenure_candidates", &text)
+        })?;
+        for election in &stood {
+            self.withdraw(election, member)?;
+            self.forget_if_unused(election)?;
+        }
+        Ok(stood.len() < SWEPT)
+    }
+
+    /// Writes off a term that ended with its holder's life, and keeps the vacancy
+    /// for its heir. The cause is the life's, for as long as the journal has it.
+    pub(crate) fn settle(&mut self, election: &Election, grace: Duration) -> Outcome<()> {
+        let Some(holder) = &election.holder else { return Ok(()) };
+        let known = self.end_of(holder.incarnation)?;
+        let cause = known.unwrap_or(ReleaseCause::Ended(EndCause::Expired));
+        self.vacate(election, cause, None, grace)
+    }
+
+    /// The end of a life in the journal, as far back as that goes.
+    pub(crate) fn end_entry(&self, life: Incarnation) -> Outcome<Option<Entry>> {
+        let sql = include_str!("sql/ended_get.sql");
+        let seq = self.one(sql, params![self.ns, life.to_string()], |row| Ok(row.get(0)?))?;
+        let Some(seq) = seq.map(|seq: u64| Seq::new(seq.saturating_sub(1))) else {
+            return Ok(None);
+        };
+        Ok(journal::after(self.db, self.ns, seq, 1)?.into_iter().next())
+    }
+
+    /// How a life came to its end, as far back as the journal goes.
+    fn end_of(&self, life: Incarnation) -> Outcome<Option<ReleaseCause>> {
+        Ok(self.end_entry(life)?.and_then(|entry| match &entry.what {
+            Happening::Left { .. } => Some(ReleaseCause::Left),
+            Happening::Ended { cause, .. } => Some(ReleaseCause::Ended(*cause)),
+            _ => None,
+        }))
     }
 
     /// Ends exactly this life's candidacy, and what was kept for it.
@@ -306,9 +345,9 @@ impl<'a> Txn<'a> {
         Ok(heir.filter(|(_, grace)| !grace.is_zero()))
     }
 
-    /// Drops elections that nobody ever won, stands for or has paused (H27).
-    pub(crate) fn forget_unused(&self) -> Outcome<()> {
-        self.run(include_str!("sql/election_forget.sql"), params![self.ns])?;
+    /// Drops an election that nobody ever won, stands for or has paused (H27).
+    pub(crate) fn forget_if_unused(&self, name: &ElectionName) -> Outcome<()> {
+        self.run(include_str!("sql/election_forget.sql"), params![self.ns, name.as_str()])?;
         Ok(())
     }
 }

@@ -45,11 +45,18 @@ use crate::{Capabilities, Result};
 /// # Ending a member
 ///
 /// A member is ended by [`join`](Self::join), [`claim`](Self::claim) or
-/// [`amend`](Self::amend), in the same atomic step in which what it held is
-/// given away (rule M2). Ending removes the member and its candidacies, makes
-/// everything it held vacant, and journals [`Ended`](tenure_core::Happening)
-/// and one `Released` for each term. A store that can prove the member's
-/// process dead may end it before its ttl has run out (rule M4).
+/// [`amend`](Self::amend), no later than in the atomic step in which something it
+/// held is given away (rule M2). A store that can prove the member's process dead
+/// may end it before its ttl has run out (rule M4).
+///
+/// Ending costs the same whatever the member held (rule M5). It removes the member
+/// and journals one [`Ended`](tenure_core::Happening) (`Left` if the member left).
+/// Its terms and candidacies are void from that moment: no answer shows them, they
+/// keep nobody from winning, and no late request of the ended life touches them. A
+/// term that is void is *written off* by the next bid for its election: the store
+/// journals its `Released`, with the cause of the life's end as far as the journal
+/// has it, and keeps the vacancy for an heir for the grace that this bid states.
+/// Candidacies that are void are cleared away in bounded steps.
 ///
 /// # Vacancies
 ///
@@ -135,8 +142,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// 2. The candidacy is recorded, or its priority changed; its beginning is
     ///    kept if it stood already.
     /// 3. A holder other than the caller that is not live, or is proven dead, is
-    ///    ended (rule M2). An unconfirmed term of another whose time is over is
-    ///    ended.
+    ///    ended (rule M2). A term whose holder was ended is written off (rule M5). An
+    ///    unconfirmed term of another whose time is over is ended.
     /// 4. If the election is not paused, the priority may lead, and it is either
     ///    vacant and not reserved for another who lives, or held by the caller
     ///    itself under an older nonce: the number rises and the caller holds it,
@@ -174,7 +181,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Suite: `amend`.
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended>;
 
-    /// A consistent snapshot with its journal position. A holder or member that
+    /// A consistent snapshot with its journal position. The history of elections
+    /// has the end of each life that was elected there. A holder or member that
     /// is not live is not shown (rule N3: observers see vacancy); looking never
     /// writes. A condemned holder is shown until its ttl has run out.
     ///

@@ -61,7 +61,7 @@ pub(crate) async fn run(context: &Context, args: &ResignArgs) -> Outcome {
     }
     let outcome = match (&mut journal, args.wait) {
         (Some(journal), Some(limit)) => {
-            let waiting = follow(&tenure, journal, &name, number);
+            let waiting = follow(&tenure, journal, &name, &leader, number);
             let Ok(outcome) = tokio::time::timeout(limit, waiting).await else {
                 let limit = span::show(limit);
                 let what = format!("{leader} was asked, and has not stepped down within {limit}");
@@ -86,6 +86,7 @@ async fn follow(
     tenure: &Tenure,
     journal: &mut JournalStream,
     name: &ElectionName,
+    leader: &MemberId,
     number: TermNumber,
 ) -> Outcome<Ended> {
     let mut ended = None;
@@ -97,6 +98,13 @@ async fn follow(
                     if election == *name && n == number =>
                 {
                     ended = Some(cause);
+                }
+                // Its term is over with it, before that is written down.
+                Happening::Left { member } if member.id == *leader => {
+                    ended = Some(ReleaseCause::Left);
+                }
+                Happening::Ended { member, cause } if member.id == *leader => {
+                    ended = Some(ReleaseCause::Ended(cause));
                 }
                 Happening::Elected { term } if term.election == *name && term.number > number => {
                     let cause = ended.unwrap_or(ReleaseCause::SteppedDown);

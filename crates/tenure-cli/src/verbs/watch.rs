@@ -1,9 +1,11 @@
 //! `tenure watch`: one line for each change.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
-use tenure::{ElectionName, EndCause, Entry, Happening, Journalled, ReleaseCause, Seq, Tenure};
+use tenure::{
+    ElectionName, EndCause, Entry, Happening, Journalled, MemberRef, ReleaseCause, Seq, Tenure,
+};
 
 use crate::args::WatchArgs;
 use crate::context::{Context, election_name};
@@ -21,7 +23,8 @@ pub(crate) async fn run(context: &Context, args: &WatchArgs) -> Outcome {
         let what = format!("the store {kind} keeps no journal to watch");
         return Err(Failure::usage(format!("{what}; repeat `tenure status --json` instead")));
     }
-    let mut lines = Lines { out: context.output, names, left: args.count };
+    let leaders = HashMap::new();
+    let mut lines = Lines { out: context.output, names, leaders, left: args.count };
     let after = match args.from {
         Some(seq) => Some(known_place(context, &tenure, seq).await?),
         None => Some(lines.present(&tenure).await?),
@@ -63,12 +66,31 @@ async fn known_place(context: &Context, tenure: &Tenure, seq: u64) -> Outcome<Se
 struct Lines {
     out: Output,
     names: HashSet<ElectionName>,
+    /// Who leads what is watched, as far as was told.
+    leaders: HashMap<ElectionName, MemberRef>,
     left: Option<u64>,
 }
 
 impl Lines {
-    fn wants(&self, election: Option<&ElectionName>) -> bool {
-        self.names.is_empty() || election.is_some_and(|e| self.names.contains(e))
+    fn wants(&self, election: &ElectionName) -> bool {
+        self.names.is_empty() || self.names.contains(election)
+    }
+
+    /// Whether an entry is about an election that is watched, or is the end of its
+    /// leader, and of the term with it.
+    fn wants_entry(&mut self, what: &Happening) -> bool {
+        if let Happening::Elected { term } = what
+            && self.wants(&term.election)
+        {
+            self.leaders.insert(term.election.clone(), term.member.clone());
+        }
+        match (what, what.election()) {
+            (_, Some(election)) => self.wants(election),
+            (Happening::Left { member } | Happening::Ended { member, .. }, None) => {
+                self.names.is_empty() || self.leaders.values().any(|leader| leader == member)
+            }
+            _ => self.names.is_empty(),
+        }
     }
 
     /// Who leads now, from one look; changes after it follow. Gives the place
@@ -79,9 +101,10 @@ impl Lines {
         let (seq, _) = tenure.journal(1).await?;
         for view in tenure.elections().await? {
             let Some(holder) = view.holder else { continue };
-            if !self.wants(Some(&view.election)) || self.left == Some(0) {
+            if !self.wants(&view.election) || self.left == Some(0) {
                 continue;
             }
+            self.leaders.insert(view.election.clone(), holder.member.clone());
             let value = json!({
                 "seq": seq.get(), "at": span::moment(holder.elected_at), "event": "leads",
                 "election": view.election.as_str(), "term": view.number.get(),
@@ -96,7 +119,7 @@ impl Lines {
 
     fn entries(&mut self, entries: &[Entry]) -> Outcome<()> {
         for entry in entries {
-            if !self.wants(entry.what.election()) {
+            if !self.wants_entry(&entry.what) {
                 continue;
             }
             if self.left == Some(0) {

@@ -80,6 +80,7 @@ pub(crate) async fn the_journal_tells_the_whole_story(world: &World<'_>) -> Outc
     world.pause("e").await?;
     world.resume("e").await?;
     world.evict("b", true).await?;
+    let third = a.win("e").await?;
     a.leave().await?;
     let story: Vec<_> = world.happenings().await?.iter().map(told).collect();
     let expected = [
@@ -93,11 +94,13 @@ pub(crate) async fn the_journal_tells_the_whole_story(world: &World<'_>) -> Outc
         "e paused".into(),
         "e resumed".into(),
         "b ended: Evicted".into(),
+        "a stood for e".into(),
         format!(
             "b released e {} for nobody: {:?}",
             second.number,
             ReleaseCause::Ended(EndCause::Evicted)
         ),
+        format!("a elected to e {}", third.number),
         "a left".into(),
     ];
     same!(story, expected, "the story");

@@ -5,6 +5,7 @@ pub(crate) mod amend;
 pub(crate) mod capabilities;
 pub(crate) mod claim;
 pub(crate) mod contention;
+pub(crate) mod ending;
 pub(crate) mod faults;
 pub(crate) mod follow;
 pub(crate) mod handover;

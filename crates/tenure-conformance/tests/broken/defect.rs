@@ -32,6 +32,18 @@ defects! {
         "contention::a_heartbeat_that_races_a_takeover_loses",
         "faults::late_messages_of_an_ended_life_change_nothing"
     ],
+    /// A term of an ended life is shown as if it stood (M5).
+    TermsOutliveTheirLife => [
+        "ending::the_terms_of_an_ended_life_are_over_before_anybody_asks",
+        "ending::a_member_of_many_terms_is_taken_over_like_any_other"
+    ],
+    /// A term that ended with a life is told as given up (M5).
+    EndsAreResignations => [
+        "ending::each_term_of_an_ended_life_is_written_off_before_the_next_begins",
+        "follow::the_journal_tells_the_whole_story"
+    ],
+    /// A life whose ttl has run out cannot be evicted (M5).
+    EvictsOnlyTheLiving => ["ending::an_expired_member_can_be_evicted_at_once"],
     /// Every term is number 1 (H5, H6).
     ReusesNumbers => ["claim::numbers_only_rise", "contention::fenced_increments_add_up"],
     /// The first number is 0, which means that there was none (C1).

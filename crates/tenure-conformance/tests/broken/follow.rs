@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tenure_core::{Entry, Happening, Hint};
+use tenure_core::{Entry, Happening, Hint, ReleaseCause};
 use tenure_store::{Followed, Following, Result};
 
 use crate::defect::Defect;
@@ -33,6 +33,14 @@ impl Following for BrokenFollowing {
             (Defect::HidesTrimming, Followed::Trimmed(_)) => self.next().await,
             (Defect::SkipsEntries, Followed::Entries(entries)) => {
                 entries.retain(|entry| entry.seq.get() % 5 != 0);
+                Ok(followed)
+            }
+            (Defect::EndsAreResignations, Followed::Entries(entries)) => {
+                for entry in entries {
+                    if let Happening::Released { cause, .. } = &mut entry.what {
+                        *cause = ReleaseCause::Resigned;
+                    }
+                }
                 Ok(followed)
             }
             (Defect::JournalsTheHeirTwice, Followed::Entries(entries)) => {

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tenure_core::{
-    Amend, Amended, Beat, Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Heartbeat, Join,
-    Joined, MemberRef, Namespace, Nonce, Note, Priority, Profile, Query, Release, ReleaseCause,
-    ReleaseItem, Seq, Snapshot, StepDown, TermNumber,
+    Amend, Amended, Beat, Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Heartbeat,
+    Holder, Join, Joined, MemberId, MemberRef, Namespace, Nonce, Note, Priority, Profile, Query,
+    Release, ReleaseCause, ReleaseItem, Seq, Snapshot, StepDown, Term, TermNumber,
 };
 use tenure_store::{Capabilities, Following, From, Judge, MemoryStore, Result, Store};
 
@@ -24,12 +24,14 @@ pub(crate) struct Broken {
     count: Arc<AtomicU64>,
     ttls: Arc<Mutex<HashMap<MemberRef, Duration>>>,
     step_downs: Arc<Mutex<HashMap<ElectionName, StepDown>>>,
+    /// The newest term of each election, until it is given back.
+    newest: Arc<Mutex<HashMap<ElectionName, Term>>>,
 }
 
 impl Broken {
     pub(crate) fn new(inner: MemoryStore, defect: Defect) -> Self {
-        let (count, ttls, step_downs) = Default::default();
-        Self { inner, defect, count, ttls, step_downs }
+        let (count, ttls, step_downs, newest) = Default::default();
+        Self { inner, defect, count, ttls, step_downs, newest }
     }
 
     pub(crate) fn is(&self, defect: Defect) -> bool {
@@ -49,6 +51,27 @@ impl Broken {
     async fn bearer(&self, ns: &Namespace, member: &MemberRef) -> Result<Option<MemberRef>> {
         let seen = self.inner.read(ns, &Query::members()).await?;
         Ok(seen.members.into_iter().map(|m| m.member).find(|m| m.id == member.id))
+    }
+
+    async fn lives(&self, ns: &Namespace, id: &MemberId) -> Result<bool> {
+        let seen = self.inner.read(ns, &Query::members()).await?;
+        Ok(seen.members.iter().any(|m| m.member.id == *id))
+    }
+
+    /// Shows the newest term as if nothing had ended it but a release.
+    fn outlive(&self, view: &mut ElectionView) {
+        let newest = self.newest.lock().expect("no panic").get(&view.election).cloned();
+        if let Some(term) = newest.filter(|_| view.holder.is_none()) {
+            let ttl = Duration::from_secs(1);
+            view.holder = Some(Holder {
+                member: term.member,
+                profile: Profile::default(),
+                elected_at: term.elected_at,
+                ttl,
+                remaining: ttl,
+                unconfirmed: false,
+            });
+        }
     }
 
     /// Two journal entries about nothing.
@@ -128,6 +151,10 @@ impl Broken {
         for (bid, answer) in claim.bids.iter().zip(&mut answers) {
             match (self.defect, &mut *answer) {
                 (Defect::ReusesNumbers, Claimed::Won(term)) => term.number = TermNumber::new(1),
+                (Defect::TermsOutliveTheirLife, Claimed::Won(term)) => {
+                    let mut newest = self.newest.lock().expect("no panic");
+                    newest.insert(term.election.clone(), term.clone());
+                }
                 (Defect::CountsFromZero, Claimed::Won(term)) => {
                     term.number = TermNumber::new(term.number.get() - 1);
                 }
@@ -282,6 +309,11 @@ impl Store for Broken {
         match (self.defect, amend) {
             (Defect::IgnoresPauses, Amend::Pause { .. })
             | (Defect::NeverResumes, Amend::Resume { .. }) => return Ok(done()),
+            (Defect::EvictsOnlyTheLiving, Amend::Evict { member, .. })
+                if !self.lives(ns, member).await? =>
+            {
+                return Ok(Amended::NoSuchMember);
+            }
             (Defect::KeepsFirstStepDown, Amend::StepDown { election, .. })
                 if self.view(ns, election).await?.step_down.is_some() =>
             {
@@ -324,6 +356,7 @@ impl Store for Broken {
         for view in &mut seen.elections {
             match self.defect {
                 Defect::MiscountsAhead => view.ahead += 1,
+                Defect::TermsOutliveTheirLife => self.outlive(view),
                 Defect::HidesUnconfirmed => {
                     view.holder.iter_mut().for_each(|h| h.unconfirmed = false);
                 }

@@ -123,15 +123,17 @@ DECLARE
     v_ready boolean := _enter(p_ns, p_wait_ms);
     v_at timestamptz := clock_timestamp();
 BEGIN
+    -- One whose ttl has run out may still be ended at once: it may hold what nobody
+    -- has bid for since.
     SELECT * INTO v_member FROM members m
-        WHERE m.ns = p_ns AND m.id = p_member AND m.expires_at > v_at;
+        WHERE m.ns = p_ns AND m.id = p_member AND (p_now OR m.expires_at > v_at);
     IF NOT FOUND THEN
         RETURN QUERY SELECT 'no such member', NULL::bigint, NULL, NULL::uuid, NULL::bigint;
         RETURN;
     END IF;
     IF p_now THEN
         DELETE FROM members m WHERE m.ns = p_ns AND m.id = p_member;
-        PERFORM _bury(p_ns, v_at, ARRAY[v_member.id], ARRAY[v_member.life], ARRAY['evicted'], 0);
+        PERFORM _end(p_ns, v_at, v_member.id, v_member.life, 'evicted');
     ELSIF v_member.condemned THEN
         RETURN QUERY SELECT 'unchanged', NULL::bigint, NULL, NULL::uuid, NULL::bigint;
         RETURN;

@@ -226,7 +226,10 @@ DECLARE
     v_won integer := 0;
     v_gave_up integer := 0;
     v_again boolean := false;
-    v_lapsed boolean;
+    v_expired boolean;
+    v_void boolean;
+    v_settled entry;
+    v_heirs text[];
     v_handed boolean;
 BEGIN
     numbers := array_fill(NULL::bigint, ARRAY[v_count]);
@@ -319,20 +322,35 @@ BEGIN
             END IF;
 
             -- Nothing is taken from an expired member before it is ended (M2),
-            -- by the ttl it wrote itself (M3). What was handed over and not taken on
-            -- in time is free although its holder lives.
+            -- by the ttl it wrote itself (M3). A term whose holder's life is over is
+            -- written off, now that somebody asks for it (M5). What was handed over and
+            -- not taken on in time is free although its holder lives.
             IF v_e.life <> p_life THEN
-                PERFORM 1 FROM members m WHERE m.ns = p_ns AND m.id = v_e.holder
-                    AND m.life = v_e.life AND m.expires_at <= clock_timestamp();
-                v_lapsed := NOT FOUND;
-                CONTINUE WHEN v_lapsed AND (v_e.heir_until <= p_now) IS NOT TRUE;
-                v_told := _tell(p_ns, p_now, v_entries);
-                v_entries := NULL;
-                IF v_lapsed THEN
+                SELECT m.expires_at <= clock_timestamp() INTO v_expired FROM members m
+                    WHERE m.ns = p_ns AND m.id = v_e.holder AND m.life = v_e.life;
+                v_void := NOT FOUND;
+                IF v_void OR v_expired THEN
+                    IF NOT v_void THEN
+                        v_told := _tell(p_ns, p_now, v_entries);
+                        v_entries := NULL;
+                        IF NOT _expire(p_ns, v_e.holder) THEN
+                            -- Another transaction has its row: a heartbeat, perhaps.
+                            fenced := fenced || p_names[i];
+                            CONTINUE;
+                        END IF;
+                    END IF;
+                    v_settled := _settle(p_ns, p_now, v_e.name, v_e.number, v_e.holder, v_e.life,
+                        p_grace_us);
+                    v_entries := v_entries || v_settled;
+                    IF v_settled.heir IS NOT NULL THEN
+                        v_heirs := v_heirs || v_settled.heir;
+                    END IF;
+                ELSE
+                    CONTINUE WHEN (v_e.heir_until <= p_now) IS NOT TRUE;
+                    v_told := _tell(p_ns, p_now, v_entries);
+                    v_entries := NULL;
                     v_told := _vacate(p_ns, p_now, v_e.holder, v_e.life, ARRAY[v_e.name],
                         ARRAY[v_e.number], ARRAY['abandoned'], NULL, NULL, p_grace_us);
-                ELSE
-                    PERFORM _expire(p_ns, ARRAY[v_e.holder], p_grace_us);
                 END IF;
                 SELECT * INTO v_e FROM elections e WHERE e.ns = p_ns AND e.name = p_names[i];
             END IF;
@@ -391,6 +409,13 @@ BEGIN
         END LOOP;
     END IF;
     v_told := _tell(p_ns, p_now, v_entries);
+    IF v_heirs IS NOT NULL THEN
+        PERFORM _tell_heirs(p_ns, v_heirs);
+    END IF;
+    -- Those who bid for many clear as many away.
+    IF v_count > 8 THEN
+        PERFORM _sweep_remains(p_ns, v_count);
+    END IF;
 
     -- A win counts as a heartbeat, also when it repeats an earlier one.
     IF v_won > 0 OR v_again THEN

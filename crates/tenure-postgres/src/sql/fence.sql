@@ -1,8 +1,9 @@
 -- The fence, and who may call what.
 
 -- Proves, inside the caller's own transaction, that the term is the newest of
--- its election and was not given back, and keeps a newer one from being given
--- out until the transaction ends (C40). Raises TN001 if it is over.
+-- its election and has not ended (it was not given back, and its holder was not
+-- ended), and keeps a newer one from being given out until the transaction ends
+-- (C40). Raises TN001 if it is over.
 --
 -- With p_store, also that the term was given out here: a caller that remembers which
 -- store elected it passes its store_id(), and any other store raises TN002 (L1). With
@@ -20,8 +21,9 @@ BEGIN
     -- of nothing else. Under READ COMMITTED a win in progress is waited for and
     -- the row looked at again; under the stricter levels a row that changed
     -- since the snapshot is a serialization failure (40001).
-    PERFORM 1 FROM elections e, settings s
-        WHERE e.ns = p_ns AND e.name = p_election AND e.number = p_number AND e.life IS NOT NULL
+    PERFORM 1 FROM elections e, members m, settings s
+        WHERE e.ns = p_ns AND e.name = p_election AND e.number = p_number
+          AND m.ns = p_ns AND m.id = e.holder AND m.life = e.life
           AND (p_life IS NULL OR e.life = p_life)
           AND s.only_row AND (p_store IS NULL OR s.store = p_store)
         FOR KEY SHARE OF e;

@@ -10,14 +10,17 @@
 -- The clock is clock_timestamp(), never now(): it is read after the locks are
 -- held. Instants stay on the server; durations cross in microseconds.
 
--- How long this transaction waits for locks, and that it is as durable as the server
--- can make it, whatever the session or the role is set to: on disk, and on the standbys
--- that the server waits for. If somebody cancels that wait the commit stands and the
--- server warns, so that warnings have to arrive. Transaction-local, so that it works
--- behind a pooler; each is set only where it has to be.
+-- How long this transaction waits for locks, for how long it may stay open with nothing
+-- to do while others wait for it, and that it is as durable as the server can make it,
+-- whatever the session or the role is set to: on disk, and on the standbys that the
+-- server waits for. If somebody cancels that wait the commit stands and the server
+-- warns, so that warnings have to arrive. Transaction-local, so that it works behind a
+-- pooler; each is set only where it has to be.
 CREATE FUNCTION {schema}._prepare(p_wait_ms integer) RETURNS boolean
 LANGUAGE sql AS $$
     SELECT (p_wait_ms <= 0 OR set_config('lock_timeout', p_wait_ms::text, true) IS NOT NULL)
+       AND (current_setting('idle_in_transaction_session_timeout') <> '0'
+            OR set_config('idle_in_transaction_session_timeout', '5s', true) IS NOT NULL)
        AND (current_setting('synchronous_commit') IN ('on', 'remote_apply')
             OR set_config('synchronous_commit', 'on', true) IS NOT NULL)
        AND (current_setting('client_min_messages') <> 'error'
@@ -191,10 +194,10 @@ BEGIN
 END $$;
 
 -- Who is next in an election: the successor named if it is there to take over, or
--- else whoever is preferred; never the holder. And for how long that is so: as long as
--- the successor is waited for, or p_us.
+-- else whoever is preferred; never the life that holds it. And for how long that is so:
+-- as long as the successor is waited for, or p_us.
 CREATE FUNCTION {schema}._heir(
-    p_ns text, p_now timestamptz, p_election text, p_holder text,
+    p_ns text, p_now timestamptz, p_election text, p_life uuid,
     p_successor text, p_successor_us bigint, p_us bigint
 ) RETURNS TABLE (member text, life uuid, takes_over boolean, us bigint)
 LANGUAGE sql STABLE AS $$
@@ -203,14 +206,14 @@ LANGUAGE sql STABLE AS $$
     FROM {schema}.candidates c
     JOIN {schema}.members m ON m.ns = c.ns AND m.id = c.member AND m.life = c.life
     WHERE c.ns = p_ns AND c.election = p_election AND c.priority > 0
-      AND c.member <> p_holder AND m.expires_at > p_now AND NOT m.condemned
-    ORDER BY coalesce(c.member = p_successor, false) DESC, c.priority DESC, c.since, c.member
+      AND c.life <> p_life AND m.expires_at > p_now AND NOT m.condemned
+    ORDER BY coalesce(c.member = p_successor, false) DESC, -c.priority, c.since, c.member
     LIMIT 1
 $$;
 
 -- Makes elections vacant that a life holds under exactly these numbers, ends its
 -- candidacies there, and keeps each vacancy for its heir. Says where the journal
--- stands.
+-- stands. What a life held that was ended is no longer its own to give back.
 CREATE FUNCTION {schema}._vacate(
     p_ns text, p_now timestamptz, p_member text, p_life uuid, p_names text[], p_numbers bigint[],
     p_causes text[], p_successors text[], p_successor_us bigint[], p_grace_us bigint
@@ -220,13 +223,12 @@ DECLARE
     v_heir text;
     v_us bigint;
     v_heirs text[];
-    v_kept bigint;
     v_given integer := 0;
     v_entries entry[];
 BEGIN
     FOR i IN 1 .. coalesce(cardinality(p_names), 0) LOOP
         CONTINUE WHEN p_numbers[i] IS NULL;
-        SELECT h.member, h.us INTO v_heir, v_us FROM _heir(p_ns, p_now, p_names[i], p_member,
+        SELECT h.member, h.us INTO v_heir, v_us FROM _heir(p_ns, p_now, p_names[i], p_life,
             p_successors[i], p_successor_us[i], p_grace_us) h;
         IF (v_us > 0) IS NOT TRUE THEN
             v_heir := NULL;
@@ -236,8 +238,10 @@ BEGIN
                 asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL,
                 heir = v_heir,
                 heir_until = CASE WHEN v_heir IS NOT NULL THEN _after(p_now, v_us) END
+            FROM members o
             WHERE e.ns = p_ns AND e.name = p_names[i] AND (e.life = p_life) IS TRUE
               AND e.holder = p_member AND e.number = p_numbers[i]
+              AND o.ns = p_ns AND o.id = p_member AND o.life = p_life
             RETURNING e.number INTO v_number;
         CONTINUE WHEN NOT FOUND;
         DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = p_names[i]
@@ -253,9 +257,7 @@ BEGIN
 
     UPDATE members m SET holds = m.holds - v_given
         WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life;
-    FOR v_heir, v_kept IN SELECT h.id, count(*) FROM unnest(v_heirs) AS h(id) GROUP BY 1 LOOP
-        UPDATE members m SET attention = m.attention + v_kept WHERE m.ns = p_ns AND m.id = v_heir;
-    END LOOP;
+    PERFORM _tell_heirs(p_ns, v_heirs);
     RETURN _tell(p_ns, p_now, v_entries);
 END $$;
 
@@ -288,11 +290,12 @@ BEGIN
                 holder = h.member, life = h.life, elected_at = p_now, priority = NULL,
                 heir = NULL, heir_until = _after(p_now, h.us),
                 asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL
-            FROM settings s,
-                 _heir(p_ns, p_now, p_name, p_member, p_successor, p_successor_us, p_us) h
+            FROM settings s, members o,
+                 _heir(p_ns, p_now, p_name, p_life, p_successor, p_successor_us, p_us) h
             WHERE e.ns = p_ns AND e.name = p_name AND (e.life = p_life) IS TRUE
               AND e.holder = p_member AND e.number = p_number AND NOT e.paused
               AND (e.xmax = 0 OR v_ours)
+              AND o.ns = p_ns AND o.id = p_member AND o.life = p_life
               AND s.only_row AND s.started_at = pg_postmaster_start_time()
               AND s.file = pg_relation_filepath(s.tableoid)
               AND h.takes_over AND h.us > 0
@@ -351,59 +354,109 @@ BEGIN
       AND NOT EXISTS (SELECT FROM candidates c WHERE c.ns = e.ns AND c.election = e.name);
 END $$;
 
--- Buries members whose rows are gone already: their candidacies and what they
--- held, in the same transaction (rule M2).
-CREATE FUNCTION {schema}._bury(
-    p_ns text, p_now timestamptz, p_ids text[], p_lives uuid[], p_causes text[], p_grace_us bigint
-) RETURNS void LANGUAGE plpgsql AS $$
+-- Clears away candidacies of a life that is over, so many at most, and says whether
+-- none is left.
+CREATE FUNCTION {schema}._sweep(p_ns text, p_member text, p_life uuid, p_most integer)
+RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-    v_stood text[];
-    v_held text[];
-    v_numbers bigint[];
-    v_kind text;
+    v_stood text[] := ARRAY(SELECT c.election FROM candidates c
+        WHERE c.life = p_life AND c.ns = p_ns LIMIT p_most);
+    v_done boolean;
 BEGIN
-    FOR i IN 1 .. coalesce(cardinality(p_ids), 0) LOOP
-        v_kind := CASE p_causes[i] WHEN 'left' THEN 'left' ELSE 'ended' END;
-        PERFORM _tell(p_ns, p_now, ARRAY[ROW(v_kind, NULL, NULL, p_ids[i], p_lives[i], NULL,
-            CASE v_kind WHEN 'ended' THEN p_causes[i] END, NULL, NULL, NULL, NULL, NULL)::entry]);
-        DELETE FROM profiles p WHERE p.ns = p_ns AND p.id = p_ids[i];
-        SELECT array_agg(e.name ORDER BY e.name), array_agg(e.number ORDER BY e.name)
-            INTO v_held, v_numbers FROM elections e
-            WHERE e.ns = p_ns AND e.life = p_lives[i];
-        IF v_held IS NOT NULL THEN
-            PERFORM _vacate(p_ns, p_now, p_ids[i], p_lives[i], v_held, v_numbers,
-                array_fill(p_causes[i], ARRAY[cardinality(v_held)]), NULL, NULL, p_grace_us);
-        END IF;
-        SELECT array_agg(c.election) INTO v_stood FROM candidates c
-            WHERE c.ns = p_ns AND c.member = p_ids[i] AND c.life = p_lives[i];
-        IF v_stood IS NOT NULL THEN
-            PERFORM _withdraw(p_ns, p_ids[i], p_lives[i], v_stood);
-            PERFORM _forget(p_ns, v_stood);
-        END IF;
-    END LOOP;
+    IF cardinality(v_stood) > 0 THEN
+        v_done := _withdraw(p_ns, p_member, p_life, v_stood);
+        PERFORM _forget(p_ns, v_stood);
+    END IF;
+    RETURN cardinality(v_stood) < p_most;
 END $$;
 
--- Ends those of these members whose ttl has run out, and says how many.
---
--- The rule that closes the race with a heartbeat in flight (M2): the row is
--- deleted if it is expired when its lock is held. A heartbeat that holds the
--- lock makes this statement wait, and then look again at the row it left; one
--- that comes later finds no row and is answered "ended".
-CREATE FUNCTION {schema}._expire(p_ns text, p_ids text[], p_grace_us bigint) RETURNS integer
+-- The same for one of the lives that left more behind than their end cleared away.
+CREATE FUNCTION {schema}._sweep_remains(p_ns text, p_most integer) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_ids text[];
-    v_lives uuid[];
-    v_causes text[];
+    v_old remains%ROWTYPE;
 BEGIN
-    WITH gone AS (
-        DELETE FROM members m
-        WHERE m.ns = p_ns AND m.id = ANY (p_ids) AND m.expires_at <= clock_timestamp()
-        RETURNING m.id, m.life, m.condemned
-    )
-    SELECT array_agg(g.id ORDER BY g.id), array_agg(g.life ORDER BY g.id),
-           array_agg(CASE WHEN g.condemned THEN 'evicted' ELSE 'expired' END ORDER BY g.id)
-    INTO v_ids, v_lives, v_causes FROM gone g;
-    PERFORM _bury(p_ns, clock_timestamp(), v_ids, v_lives, v_causes, p_grace_us);
-    RETURN coalesce(cardinality(v_ids), 0);
+    SELECT * INTO v_old FROM remains r WHERE r.ns = p_ns LIMIT 1;
+    IF NOT FOUND OR NOT _sweep(p_ns, v_old.member, v_old.life, p_most) THEN RETURN; END IF;
+    DELETE FROM remains r WHERE r.ns = p_ns AND r.life = v_old.life;
+END $$;
+
+-- Ends a member whose row is gone already, at the same cost whatever it held (rule
+-- M5). Its terms and candidacies are void with its life: nobody reads them any more.
+-- A term is written off by _settle() when somebody bids for it; candidacies are
+-- cleared away a few at a time.
+CREATE FUNCTION {schema}._end(
+    p_ns text, p_now timestamptz, p_member text, p_life uuid, p_cause text
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_kind text := CASE p_cause WHEN 'left' THEN 'left' ELSE 'ended' END;
+BEGIN
+    PERFORM _tell(p_ns, p_now, ARRAY[ROW(v_kind, NULL, NULL, p_member, p_life, NULL,
+        CASE v_kind WHEN 'ended' THEN p_cause END, NULL, NULL, NULL, NULL, NULL)::entry]);
+    DELETE FROM profiles p WHERE p.ns = p_ns AND p.id = p_member;
+    IF NOT _sweep(p_ns, p_member, p_life, 16) THEN
+        INSERT INTO remains (ns, life, member) VALUES (p_ns, p_life, p_member);
+    END IF;
+END $$;
+
+-- Ends a member whose ttl has run out, and says whether it did.
+--
+-- The rule that closes the race with a heartbeat in flight (M2): whether the ttl has
+-- run out is judged while the row's lock is held, and the row is deleted under that
+-- lock. A heartbeat that comes later finds no row and is answered "ended". A row that
+-- another transaction holds is left alone: its heartbeat may yet be committed, and
+-- waiting for it here would hold up the whole namespace.
+CREATE FUNCTION {schema}._expire(p_ns text, p_member text) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_life uuid;
+    v_condemned boolean;
+BEGIN
+    SELECT m.life, m.condemned INTO v_life, v_condemned FROM members m
+        WHERE m.ns = p_ns AND m.id = p_member AND m.expires_at <= clock_timestamp()
+        FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN RETURN false; END IF;
+    DELETE FROM members m WHERE m.ns = p_ns AND m.id = p_member;
+    PERFORM _end(p_ns, clock_timestamp(), p_member, v_life,
+        CASE WHEN v_condemned THEN 'evicted' ELSE 'expired' END);
+    RETURN true;
+END $$;
+
+-- Writes off a term that ended with its holder's life, and keeps the vacancy for its
+-- heir. Returns what is to be told. The cause is the life's, for as long as the journal
+-- has it.
+CREATE FUNCTION {schema}._settle(
+    p_ns text, p_now timestamptz, p_name text, p_number bigint, p_holder text, p_life uuid,
+    p_grace_us bigint
+) RETURNS {schema}.entry LANGUAGE plpgsql AS $$
+DECLARE
+    v_cause text;
+    v_heir text;
+BEGIN
+    SELECT CASE t.entries[1].kind WHEN 'left' THEN 'left' ELSE t.entries[1].cause END
+        INTO v_cause FROM told t WHERE t.ns = p_ns AND t.over = p_life;
+    IF p_grace_us > 0 THEN
+        SELECT h.member INTO v_heir
+            FROM _heir(p_ns, p_now, p_name, p_life, NULL, NULL, p_grace_us) h;
+    END IF;
+    UPDATE elections e
+        SET holder = NULL, life = NULL, elected_at = NULL, priority = NULL,
+            asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL,
+            heir = v_heir,
+            heir_until = CASE WHEN v_heir IS NOT NULL THEN _after(p_now, p_grace_us) END
+        WHERE e.ns = p_ns AND e.name = p_name;
+    RETURN ROW('released', p_name, p_number, p_holder, p_life, NULL,
+        coalesce(v_cause, 'expired'), NULL, NULL, v_heir, NULL, NULL)::entry;
+END $$;
+
+-- Tells members that something is kept for them: the heirs named by these entries.
+CREATE FUNCTION {schema}._tell_heirs(p_ns text, p_heirs text[]) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_heir text;
+    v_kept bigint;
+BEGIN
+    FOR v_heir, v_kept IN SELECT h.id, count(*) FROM unnest(p_heirs) AS h(id) GROUP BY 1 LOOP
+        UPDATE members m SET attention = m.attention + v_kept WHERE m.ns = p_ns AND m.id = v_heir;
+    END LOOP;
 END $$;

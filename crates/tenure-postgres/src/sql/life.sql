@@ -13,6 +13,7 @@ DECLARE
     v_old members%ROWTYPE;
     v_now timestamptz;
     v_lives boolean;
+    v_waited boolean := false;
     v_ready boolean := _check_ttl(p_ttl_us) AND _check_name('a namespace', p_ns)
         AND _check_name('a member''s id', p_member) AND _enter(p_ns, p_wait_ms);
 BEGIN
@@ -51,19 +52,25 @@ BEGIN
         END IF;
         IF v_lives THEN
             DELETE FROM members m WHERE m.ns = p_ns AND m.id = p_member;
-            PERFORM _bury(p_ns, v_now, ARRAY[v_old.id], ARRAY[v_old.life], ARRAY['superseded'], 0);
+            PERFORM _end(p_ns, v_now, v_old.id, v_old.life, 'superseded');
             EXIT;
         END IF;
-        -- A heartbeat may have slipped in since we looked: then look again.
-        EXIT WHEN _expire(p_ns, ARRAY[p_member], 0) > 0;
+        EXIT WHEN _expire(p_ns, p_member);
+        -- A heartbeat may have slipped in since we looked: then look again. But if it
+        -- is in a transaction that stays open, the id is taken for as long.
+        IF v_waited THEN
+            RETURN QUERY SELECT 'taken', NULL::bigint, NULL::bigint, v_old.life, 0::bigint;
+            RETURN;
+        END IF;
+        v_waited := true;
     END LOOP;
 
     -- Only a join adds members: sweeping here keeps the dead from piling up
     -- (H27). Those who hold terms stay until somebody wants them.
-    PERFORM _expire(p_ns, d.ids, 0) FROM (
-        SELECT array_agg(m.id) AS ids FROM members m
-        WHERE m.ns = p_ns AND m.holds = 0 AND m.expires_at <= clock_timestamp()) d
-        WHERE d.ids IS NOT NULL;
+    PERFORM _expire(p_ns, d.id) FROM (
+        SELECT m.id FROM members m
+        WHERE m.ns = p_ns AND m.holds = 0 AND m.expires_at <= clock_timestamp() LIMIT 100) d;
+    PERFORM _sweep_remains(p_ns, 256);
 
     v_now := clock_timestamp();
     INSERT INTO members (ns, id, life, handle, expires_at, ttl, joined_at, takes_over)
@@ -185,6 +192,6 @@ BEGIN
     v_ready := _enter(p_ns, p_wait_ms);
     DELETE FROM members m WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life;
     IF FOUND THEN
-        PERFORM _bury(p_ns, clock_timestamp(), ARRAY[p_member], ARRAY[p_life], ARRAY['left'], 0);
+        PERFORM _end(p_ns, clock_timestamp(), p_member, p_life, 'left');
     END IF;
 END $$;

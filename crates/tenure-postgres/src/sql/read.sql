@@ -3,7 +3,8 @@
 
 -- Elections as they stand, in the order asked for; one that nobody ever stood
 -- for is vacant with number 0. A holder that is not live is not shown, nor one
--- that did not take on in time what was handed over to it.
+-- that did not take on in time what was handed over to it. Of those ahead of the
+-- asker no more than eight are counted, so that losing costs the same in any crowd.
 CREATE FUNCTION {schema}._views(
     p_ns text, p_names text[], p_asker text, p_asker_life uuid, p_candidates boolean,
     p_at timestamptz
@@ -26,14 +27,16 @@ BEGIN
         'reserved', CASE WHEN h.id IS NOT NULL THEN
             jsonb_build_object('id', h.id, 'left_us', _us(e.heir_until - p_at)) END,
         'ahead', CASE WHEN p_asker IS NULL OR e.life = p_asker_life THEN 0 ELSE (
-            SELECT count(*) FROM candidates o
-            JOIN candidates c ON c.ns = o.ns AND c.election = o.election
-            JOIN members w ON w.ns = c.ns AND w.id = c.member AND w.life = c.life
-                 AND w.expires_at > p_at AND NOT w.condemned
+            SELECT count(*) FROM candidates o CROSS JOIN LATERAL (
+                SELECT FROM candidates c
+                JOIN members w ON w.ns = c.ns AND w.id = c.member AND w.life = c.life
+                     AND w.expires_at > p_at AND NOT w.condemned
+                WHERE c.ns = p_ns AND c.election = t.name AND c.priority > 0
+                  AND c.life IS DISTINCT FROM e.life
+                  AND (-c.priority, c.since, c.member) < (-o.priority, o.since, o.member)
+                ORDER BY -c.priority, c.since, c.member LIMIT 8) a
             WHERE o.ns = p_ns AND o.election = t.name AND o.member = p_asker
-              AND o.life = p_asker_life AND c.priority > 0
-              AND c.member IS DISTINCT FROM e.holder
-              AND (-c.priority, c.since, c.member) < (-o.priority, o.since, o.member)) END,
+              AND o.life = p_asker_life) END,
         'candidates', CASE WHEN p_candidates THEN coalesce((
             SELECT jsonb_agg(jsonb_build_object('id', c.member, 'life', c.life,
                        'priority', c.priority, 'waiting_us', _us(p_at - c.since))
@@ -107,9 +110,12 @@ BEGIN
             FROM namespaces n, _pages(p_ns, greatest(n.trimmed, n.seq - p_history), n.seq) j
             WHERE n.ns = p_ns;
     ELSIF p_history > 0 THEN
+        -- With the end of each life that was elected there: its terms ended with it.
         SELECT coalesce(jsonb_agg(t.entry ORDER BY t.seq), '[]') INTO v_history FROM (
             SELECT j.seq, _entry(j) AS entry FROM journal j
-            WHERE j.ns = p_ns AND j.election = ANY (v_names)
+            WHERE j.ns = p_ns AND (j.election = ANY (v_names)
+               OR j.kind IN ('left', 'ended') AND j.life = ANY (ARRAY(SELECT o.life FROM journal o
+                  WHERE o.ns = p_ns AND o.election = ANY (v_names) AND o.kind = 'elected')))
             ORDER BY j.seq DESC LIMIT p_history) t;
     END IF;
     RETURN jsonb_build_object(

@@ -156,6 +156,7 @@ CREATE TABLE {schema}.elections (
     won_nonce    bigint,
     -- Whether the last term was handed over, and won by no bid.
     handed       boolean NOT NULL DEFAULT false,
+    -- A term whose life is no member's any more ended with that life.
     holder       text COLLATE "C",
     life         uuid,
     elected_at   timestamptz,
@@ -198,6 +199,18 @@ CREATE TABLE {schema}.candidates (
 );
 
 CREATE INDEX candidates_life ON {schema}.candidates (life);
+
+-- In the order in which candidates are preferred, so that the first few are found
+-- whatever number of them there is.
+CREATE INDEX candidates_ranked ON {schema}.candidates (ns, election, (-priority), since, member);
+
+-- Lives that are over and left more candidacies behind than their end cleared away.
+CREATE TABLE {schema}.remains (
+    ns     text COLLATE "C" NOT NULL,
+    life   uuid NOT NULL,
+    member text COLLATE "C" NOT NULL,
+    PRIMARY KEY (ns, life)
+);
 
 -- An entry of the journal, without its place.
 CREATE TYPE {schema}.entry AS (

@@ -85,12 +85,14 @@ fn allowed(request: &Request, entry: &Entry, handed: &BTreeSet<TermRef>) -> Resu
         Request::Release(release) => release.items.iter().any(|item| {
             item.election == *election && item.number.is_some() && own(&release.member, item.number)
         }),
-        Request::Leave(by) => own(by, None),
+        // A term that ends with a life is written off by the next claim.
+        Request::Leave(_) => false,
         Request::Claim(claim) if *cause == ReleaseCause::Abandoned => {
             let term = TermRef { election: election.clone(), number: *number };
             own(&claim.member, None) || handed.contains(&term)
         }
-        Request::Claim(_) | Request::Join(_) => matches!(cause, ReleaseCause::Ended(_)),
+        Request::Claim(_) => matches!(cause, ReleaseCause::Ended(_) | ReleaseCause::Left),
+        Request::Join(_) => false,
         Request::Read(_) | Request::Heartbeat(_) => false,
     };
     if fine { Ok(()) } else { Err(format!("{election}#{number} of {member} was ended by another")) }

@@ -76,7 +76,7 @@ impl Heirs {
                 self.handed.remove(election);
                 let (named, grace) = granted(by, election, *cause, lapsed);
                 if let Some((heir, until)) =
-                    self.hands_over(store, by, election, &member.id, named.clone())
+                    self.hands_over(store, by, election, member, named.clone())
                 {
                     self.kept.remove(election);
                     let elected = next.map(|next| &next.what);
@@ -88,7 +88,7 @@ impl Heirs {
                         _ => Err(format!("{election} was not handed over to {heir}: {elected:?}")),
                     };
                 }
-                let expected = self.expected(store, election, &member.id, named, grace);
+                let expected = self.expected(store, election, member, named, grace);
                 if expected.as_ref().map(|(id, _)| id) != heir.as_ref() {
                     return Err(format!("{election} is kept for {heir:?}, not for {expected:?}"));
                 }
@@ -118,7 +118,7 @@ impl Heirs {
         store: Mono,
         by: Option<&Request>,
         election: &ElectionName,
-        holder: &MemberId,
+        holder: &MemberRef,
         named: Option<(MemberId, Duration)>,
     ) -> Option<(MemberRef, Mono)> {
         let Some(Request::Release(release)) = by else { return None };
@@ -144,14 +144,14 @@ impl Heirs {
         &self,
         store: Mono,
         election: &ElectionName,
-        holder: &MemberId,
+        holder: &MemberRef,
         named: Option<(MemberId, Duration)>,
         grace: Duration,
     ) -> Option<(MemberId, Duration)> {
         let candidates = self.candidates.get(election).into_iter().flatten();
         let able = candidates.filter(|(id, c)| {
             let member = MemberRef::new((*id).clone(), c.life);
-            c.priority.may_lead() && *id != holder && self.members.is_live(store, &member)
+            c.priority.may_lead() && member != *holder && self.members.is_live(store, &member)
         });
         let mut able: Vec<_> = able.collect();
         able.sort_by_key(|(id, c)| (std::cmp::Reverse(c.priority), c.since, (*id).clone()));
@@ -173,7 +173,9 @@ fn granted(
             let item = release.items.iter().find(|i| i.election == *election && i.number.is_some());
             (item.and_then(|i| i.successor.clone()), release.heir_grace)
         }
-        Some(Request::Claim(claim)) if lapsed || matches!(cause, ReleaseCause::Ended(_)) => {
+        Some(Request::Claim(claim))
+            if lapsed || matches!(cause, ReleaseCause::Ended(_) | ReleaseCause::Left) =>
+        {
             (None, claim.heir_grace)
         }
         _ => (None, Duration::ZERO),

@@ -1,10 +1,13 @@
 //! The journal is gap-free and tells what happened: who it says holds an
 //! election is who a look shows, and nobody is elected over a term that stands
-//! (E3, M2).
+//! (E3, M2). A term of an ended life is over, also before anybody wrote that down
+//! for it (M5).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_core::{ElectionName, Entry, Happening, MemberRef, Reply, Seq, Snapshot, TermNumber};
+use tenure_core::{
+    ElectionName, Entry, Happening, Incarnation, MemberRef, Reply, Seq, Snapshot, TermNumber,
+};
 
 use super::{Invariant, entries};
 use crate::clock::Nanos;
@@ -14,6 +17,7 @@ use crate::fact::Fact;
 pub(super) struct Journal {
     last: Seq,
     told: BTreeMap<ElectionName, (TermNumber, Option<MemberRef>)>,
+    over: BTreeSet<Incarnation>,
 }
 
 impl Journal {
@@ -40,6 +44,9 @@ impl Journal {
                     return Err(format!("{election}#{number} of {member} ended, after {last:?}"));
                 }
             }
+            Happening::Left { member } | Happening::Ended { member, .. } => {
+                self.over.insert(member.incarnation);
+            }
             _ => {}
         }
         Ok(())
@@ -58,6 +65,9 @@ impl Journal {
                     "{} is shown as #{} of {shown:?}; the journal says #{number} of {holder:?}",
                     view.election, view.number
                 ));
+            }
+            if let Some(shown) = shown.filter(|shown| self.over.contains(&shown.incarnation)) {
+                return Err(format!("{} is shown held by {shown}, who ended", view.election));
             }
         }
         Ok(())

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::{
-    Beat, Claims, ElectionName, Event, Happening, Input, LostReason, Mono, Query, Reply, Request,
-    Settings, Snapshot, TermNumber, TermOutcome, Which,
+    Beat, Claims, ElectionName, Event, Happening, Incarnation, Input, LostReason, Mono, Query,
+    Reply, Request, Settings, Snapshot, TermNumber, TermOutcome, Which,
 };
 
 use super::{Invariant, Setup, entries};
@@ -19,6 +19,8 @@ pub(super) struct Losses {
     /// Whether a copy took over, which may have forgotten something.
     promoted: bool,
     over: BTreeSet<(ElectionName, TermNumber)>,
+    /// What each life was elected to.
+    held: BTreeMap<Incarnation, Vec<(ElectionName, TermNumber)>>,
     /// Which processes were told that their life is over, since they joined.
     ended: BTreeSet<Who>,
     leads: BTreeMap<Who, BTreeMap<ElectionName, TermNumber>>,
@@ -39,6 +41,7 @@ impl Losses {
             journalled: false,
             promoted: false,
             over: BTreeSet::new(),
+            held: BTreeMap::new(),
             ended: BTreeSet::new(),
             leads: BTreeMap::new(),
             unshown: BTreeSet::new(),
@@ -107,8 +110,20 @@ impl Invariant for Losses {
     fn see(&mut self, _now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
         for entry in entries(fact) {
             self.journalled = true;
-            if let Happening::Released { election, number, .. } = &entry.what {
-                self.over.insert((election.clone(), *number));
+            match &entry.what {
+                Happening::Elected { term } => {
+                    let held = self.held.entry(term.member.incarnation).or_default();
+                    held.push((term.election.clone(), term.number));
+                }
+                Happening::Released { election, number, .. } => {
+                    self.over.insert((election.clone(), *number));
+                }
+                // All its terms are over with it (M5).
+                Happening::Left { member } | Happening::Ended { member, .. } => {
+                    let held = self.held.remove(&member.incarnation);
+                    self.over.extend(held.into_iter().flatten());
+                }
+                _ => {}
             }
         }
         match fact {

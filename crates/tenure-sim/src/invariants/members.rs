@@ -93,7 +93,11 @@ impl Members {
             }
             Happening::Left { member } => self.end(member),
             Happening::Released {
-                member, cause: ReleaseCause::Ended(_), election, number, ..
+                member,
+                cause: ReleaseCause::Ended(_) | ReleaseCause::Left,
+                election,
+                number,
+                ..
             } if !self.over.contains(&member.incarnation) => {
                 return Err(format!("{election}#{number} was taken from {member}, not ended"));
             }

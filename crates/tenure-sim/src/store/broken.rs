@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claimed, Claims, ElectionName, Entry, Happening, Heartbeat,
-    Incarnation, Mono, Nonce, Priority, Query, Release, Reply, Request, TermNumber, Timestamp,
+    Amend, Amended, Beat, Claim, Claimed, Claims, ElectionName, ElectionView, Entry, Happening,
+    Heartbeat, Holder, Incarnation, Mono, Nonce, Priority, Profile, Query, Release, Reply, Request,
+    Term, TermNumber, Timestamp,
 };
 
 use tenure_store::MemoryState;
@@ -21,6 +22,8 @@ pub(super) struct Broken {
     beaten: BTreeMap<Incarnation, Mono>,
     /// Lives whose terms were taken.
     bereft: BTreeSet<Incarnation>,
+    /// The newest term of each election, until it is written off.
+    newest: BTreeMap<ElectionName, Term>,
     /// How often a term of each election was given back.
     released: BTreeMap<ElectionName, u64>,
     nonces: u64,
@@ -32,6 +35,7 @@ impl Broken {
             rule,
             beaten: BTreeMap::new(),
             bereft: BTreeSet::new(),
+            newest: BTreeMap::new(),
             released: BTreeMap::new(),
             nonces: 0,
         }
@@ -55,7 +59,10 @@ impl Broken {
                 let bent = self.bend_release(store, now, release);
                 store.properly(now, wall, &Request::Release(bent))
             }
-            other => store.properly(now, wall, other),
+            other => {
+                let reply = store.properly(now, wall, other);
+                self.retell_reply(reply)
+            }
         }
     }
 
@@ -147,7 +154,27 @@ impl Broken {
         TermNumber::new(number.get().saturating_sub(less).max(1))
     }
 
+    /// Shows a term of an ended life as if it stood.
+    fn outlive(&self, view: &mut ElectionView) {
+        let newest = self.newest.get(&view.election);
+        let void = newest.filter(|term| self.bereft.contains(&term.member.incarnation));
+        if let Some(term) = void.filter(|_| view.holder.is_none()) {
+            let ttl = std::time::Duration::from_secs(1);
+            view.holder = Some(Holder {
+                member: term.member.clone(),
+                profile: Profile::default(),
+                elected_at: term.elected_at,
+                ttl,
+                remaining: ttl,
+                unconfirmed: false,
+            });
+        }
+    }
+
     fn retell_reply(&self, mut reply: Reply) -> Reply {
+        if let (StoreRule::TermOutlivesLife, Reply::Read(snapshot)) = (self.rule, &mut reply) {
+            snapshot.elections.iter_mut().for_each(|view| self.outlive(view));
+        }
         if let (StoreRule::NumbersReused, Reply::Claim(Claims::Answered(answers))) =
             (self.rule, &mut reply)
         {
@@ -203,6 +230,14 @@ impl Broken {
             match &mut entry.what {
                 Happening::Ended { member, .. } => {
                     self.bereft.insert(member.incarnation);
+                }
+                Happening::Elected { term } if self.rule == StoreRule::TermOutlivesLife => {
+                    self.newest.insert(term.election.clone(), term.clone());
+                }
+                Happening::Released { election, .. }
+                    if self.rule == StoreRule::TermOutlivesLife =>
+                {
+                    self.newest.remove(election);
                 }
                 Happening::Elected { term } if self.rule == StoreRule::NumbersReused => {
                     term.number = self.told(&term.election, term.number);

@@ -84,7 +84,7 @@ impl SimStore {
             Request::Join(join) => Reply::Join(self.state.join(now, wall, join)),
             Request::Heartbeat(beat) => Reply::Heartbeat(self.state.heartbeat(now, beat)),
             Request::Leave(member) => {
-                self.state.leave(now, wall, member);
+                self.state.leave(wall, member);
                 Reply::Leave
             }
             Request::Claim(claim) => Reply::Claim(self.state.claim(now, wall, claim)),

@@ -1,1 +1,1 @@
-SELECT 1 FROM tenure_ended WHERE ns = ?1 AND incarnation = ?2
+SELECT seq FROM tenure_ended WHERE ns = ?1 AND incarnation = ?2

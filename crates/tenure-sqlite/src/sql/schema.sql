@@ -59,7 +59,16 @@ CREATE TABLE tenure_ended (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tenure_ended_seq ON tenure_ended (ns, seq);
 
--- A row is never deleted: `number` must not go back.
+-- Lives that are over and left more candidacies behind than one step clears away.
+CREATE TABLE tenure_remains (
+    ns          TEXT NOT NULL,
+    incarnation TEXT NOT NULL,
+    id          TEXT NOT NULL,
+    PRIMARY KEY (ns, incarnation)
+) STRICT, WITHOUT ROWID;
+
+-- A row is never deleted: `number` must not go back. A term whose `incarnation` is
+-- no member's any more ended with that life.
 CREATE TABLE tenure_elections (
     ns           TEXT NOT NULL,
     name         TEXT NOT NULL,
@@ -85,8 +94,6 @@ CREATE TABLE tenure_elections (
 CREATE INDEX tenure_elections_held ON tenure_elections (ns, incarnation)
     WHERE incarnation IS NOT NULL;
 
-CREATE INDEX tenure_elections_never_won ON tenure_elections (ns) WHERE number = 0;
-
 -- `stood` is the journal's place of the candidacy's beginning: it orders those
 -- who wait without comparing clocks.
 CREATE TABLE tenure_candidates (
@@ -100,7 +107,7 @@ CREATE TABLE tenure_candidates (
     since       INTEGER NOT NULL,
     PRIMARY KEY (ns, election, id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX tenure_candidates_id ON tenure_candidates (ns, id);
+CREATE INDEX tenure_candidates_life ON tenure_candidates (ns, id, incarnation);
 
 CREATE TABLE tenure_journal (
     ns          TEXT NOT NULL,

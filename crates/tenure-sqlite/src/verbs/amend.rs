@@ -94,7 +94,7 @@ impl Txn<'_> {
         }
         self.set_pause(name, None)?;
         self.tell(Happening::Resumed { election: name.clone(), by: by.clone() })?;
-        self.forget_unused()?;
+        self.forget_if_unused(name)?;
         self.concerning(&election)
     }
 
@@ -116,12 +116,14 @@ impl Txn<'_> {
     /// Condemns a member, or ends it at once.
     fn evict(&mut self, id: &MemberId, at_once: bool) -> Outcome<Amended> {
         let Some(member) = self.named(id)? else { return Ok(Amended::NoSuchMember) };
-        // One that is over and still worked for can be ended at once, and no other way.
-        let stuck = || (at_once && self.at_work(&member)).then_some(Duration::ZERO);
-        let left = self.remaining(&member).or_else(stuck);
-        let Some(left) = left else { return Ok(Amended::NoSuchMember) };
+        let left = self.remaining(&member);
+        // One whose ttl has run out may still be ended at once: it may hold what
+        // nobody has bid for since.
+        if left.is_none() && !at_once {
+            return Ok(Amended::NoSuchMember);
+        }
         if at_once {
-            self.end(&member.member, EndCause::Evicted, Duration::ZERO)?;
+            self.end(&member.member, EndCause::Evicted)?;
         } else if member.condemned {
             return Ok(Amended::Unchanged);
         } else {
@@ -130,7 +132,7 @@ impl Txn<'_> {
             let condemned = params![self.ns, id.as_str()];
             self.run(include_str!("../sql/member_condemn.sql"), condemned)?;
         }
-        Ok(done(None, &member, left))
+        Ok(done(None, &member, left.unwrap_or(Duration::ZERO)))
     }
 }
 

@@ -8,7 +8,7 @@ use tenure_core::{
     Bid, Claim, Claimed, Claims, Happening, MemberRef, Priority, ReleaseCause, Term, TermNumber,
 };
 
-use crate::error::{Fault, Outcome};
+use crate::error::Outcome;
 use crate::journal::number;
 use crate::rows::{Election, instant};
 use crate::txn::Txn;
@@ -29,6 +29,7 @@ impl Txn<'_> {
         if answers.iter().any(|answer| matches!(answer, Claimed::Won(_))) {
             self.renew(&claim.member, claim.ttl)?;
         }
+        self.sweep()?;
         Ok(Claims::Answered(answers))
     }
 
@@ -94,20 +95,20 @@ impl Txn<'_> {
 
     /// Step 3: nothing is taken from a dead member before it is ended, in this
     /// same step (rule M2), by the ttl it wrote itself (rule M3) or by proof
-    /// (rule M4).
+    /// (rule M4). A term whose holder's life is over is written off, now that
+    /// somebody asks for it (rule M5).
     fn end_dead_holder(&mut self, election: &Election, claim: &Claim) -> Outcome<bool> {
         let Some(holder) = election.holder.as_ref().filter(|h| **h != claim.member) else {
             return Ok(false);
         };
-        let Some(row) = self.recorded(holder)? else {
-            let lost = format!("{} of tenure_elections, held by nobody", election.name);
-            return Err(Fault::Damaged(lost));
-        };
-        let Some(cause) = self.fate(&row) else { return Ok(false) };
-        if self.at_work(&row) {
-            return Ok(false);
+        if let Some(row) = self.recorded(holder)? {
+            let Some(cause) = self.fate(&row) else { return Ok(false) };
+            if self.at_work(&row) {
+                return Ok(false);
+            }
+            self.end(holder, cause)?;
         }
-        self.end(holder, cause, claim.heir_grace)?;
+        self.settle(election, claim.heir_grace)?;
         Ok(true)
     }
 

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use rusqlite::{OptionalExtension, named_params, params};
-use tenure_core::{
-    Beat, EndCause, Happening, Heartbeat, Join, Joined, MemberRef, ReleaseCause, Seq,
-};
+use tenure_core::{Beat, EndCause, Happening, Heartbeat, Join, Joined, MemberRef, Seq};
 
 use crate::error::Outcome;
 use crate::rows::{Member, endpoints_text, instant, nanos};
@@ -23,6 +21,7 @@ impl Txn<'_> {
         }
         self.make_room(&join.member)?;
         self.collect()?;
+        self.sweep()?;
         self.admit(join)
     }
 
@@ -67,7 +66,7 @@ impl Txn<'_> {
     fn make_room(&mut self, newcomer: &MemberRef) -> Outcome<()> {
         let Some(older) = self.named(&newcomer.id)? else { return Ok(()) };
         let cause = self.fate(&older).unwrap_or(EndCause::Superseded);
-        self.end(&older.member, cause, Duration::ZERO)
+        self.end(&older.member, cause)
     }
 
     /// Ends the dead who hold nothing. Only a join adds members, so sweeping
@@ -77,7 +76,7 @@ impl Txn<'_> {
         let sql = include_str!("../sql/member_idle.sql");
         for idle in self.all(sql, params![self.ns], Member::read)? {
             if let Some(cause) = self.fate(&idle) {
-                self.end(&idle.member, cause, Duration::ZERO)?;
+                self.end(&idle.member, cause)?;
             }
         }
         Ok(())
@@ -173,7 +172,7 @@ impl Txn<'_> {
         self.over.push(member.incarnation);
         if self.recorded(member)?.is_some() {
             self.tell(Happening::Left { member: member.clone() })?;
-            self.remove(member, ReleaseCause::Left, Duration::ZERO)?;
+            self.remove(member)?;
         }
         Ok(())
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rusqlite::params;
 use tenure_core::{
-    Candidate, ElectionView, Entry, Holder, MemberRef, MemberView, Query, Reservation, Snapshot,
-    Which,
+    Candidate, ElectionView, Entry, Happening, Holder, MemberRef, MemberView, Query, Reservation,
+    Snapshot, Which,
 };
 
 use crate::error::Outcome;
@@ -137,7 +137,8 @@ impl Txn<'_> {
         Ok(live.collect())
     }
 
-    /// The newest entries about the elections asked for, oldest first.
+    /// The newest entries about the elections asked for, oldest first, with the end
+    /// of each life that was elected there: its terms ended with it.
     fn history(&self, query: &Query, elections: &[Election]) -> Outcome<Vec<Entry>> {
         if query.history == 0 {
             return Ok(Vec::new());
@@ -149,6 +150,14 @@ impl Txn<'_> {
         let mut entries = Vec::new();
         for name in names {
             entries.extend(journal::newest(self.db, self.ns, Some(name), query.history)?);
+        }
+        let elected = entries.iter().filter_map(|entry| match &entry.what {
+            Happening::Elected { term } => Some(term.member.incarnation),
+            _ => None,
+        });
+        let elected: BTreeSet<_> = elected.collect();
+        for life in elected {
+            entries.extend(self.end_entry(life)?);
         }
         entries.sort_by_key(|entry| entry.seq);
         let surplus = entries.len().saturating_sub(query.history);

@@ -11,15 +11,18 @@ impl Txn<'_> {
     pub(crate) fn release(&mut self, release: &Release) -> Outcome<()> {
         for item in &release.items {
             self.release_item(release, item)?;
+            self.forget_if_unused(&item.election)?;
         }
-        self.forget_unused()
+        Ok(())
     }
 
     fn release_item(&mut self, release: &Release, item: &ReleaseItem) -> Outcome<()> {
         let member = &release.member;
         let election = self.election(&item.election)?;
-        // E1: exactly this life and exactly this number, or it is too late.
-        let exact = |n| n == election.number && election.is_held_by(member);
+        // E1: exactly this life and exactly this number, or it is too late. What a
+        // life held that was ended is no longer its own to give back.
+        let lives = self.recorded(member)?.is_some();
+        let exact = |n| lives && n == election.number && election.is_held_by(member);
         if !item.number.is_none_or(exact) {
             return Ok(());
         }

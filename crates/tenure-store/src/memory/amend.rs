@@ -96,7 +96,7 @@ impl MemoryState {
         let (election, by) = (name.clone(), by.clone());
         self.journal.write(wall, Happening::Resumed { election, by });
         let amended = self.concerning(now, name);
-        self.forget_unused();
+        self.forget_if_unused(name);
         amended
     }
 
@@ -110,13 +110,14 @@ impl MemoryState {
 
     /// Condemns a member, or ends it at once.
     fn evict(&mut self, now: Mono, wall: Timestamp, id: &MemberId, at_once: bool) -> Amended {
-        let Some(member) = self.members.get_mut(id).filter(|m| m.is_live(now)) else {
-            return Amended::NoSuchMember;
-        };
+        // One whose ttl has run out may still be ended at once: it may hold what
+        // nobody has bid for since.
+        let found = self.members.get_mut(id).filter(|m| at_once || m.is_live(now));
+        let Some(member) = found else { return Amended::NoSuchMember };
         let done = done(now, None, member);
         if at_once {
             let member = member.member.clone();
-            self.end(now, wall, &member, EndCause::Evicted, Duration::ZERO);
+            self.end(wall, &member, EndCause::Evicted);
             return done;
         }
         // What it holds stays its own until its ttl has run out, since it may

@@ -19,7 +19,9 @@ impl MemoryState {
         }
         self.catch_up(claim.seen);
         let bids = claim.bids.iter().map(|bid| self.bid(now, wall, claim, bid));
-        Claims::Answered(bids.collect())
+        let answers = bids.collect();
+        self.sweep();
+        Claims::Answered(answers)
     }
 
     /// One bid: the steps of the contract, in their order.
@@ -75,24 +77,29 @@ impl MemoryState {
         let (incarnation, priority) = (caller.incarnation, bid.priority);
         let candidacy = Candidacy { incarnation, priority, since };
         election.candidates.insert(caller.id.clone(), candidacy);
+        if let Some(member) = self.members.get_mut(&caller.id) {
+            member.stands.insert(bid.election.clone());
+        }
         let (election, member) = (bid.election.clone(), caller.clone());
         self.journal.write(wall, Happening::Stood { election, member, priority });
     }
 
     /// Step 3: nothing is taken from an expired member before it is ended, in
-    /// this same step (rule M2), by the ttl it wrote itself (rule M3). What was
-    /// handed over and not taken on in time is free although its holder lives.
+    /// this same step (rule M2), by the ttl it wrote itself (rule M3). A term whose
+    /// holder's life is over is written off, now that somebody asks for it (rule
+    /// M5). What was handed over and not taken on in time is free although its
+    /// holder lives.
     fn end_dead_holder(&mut self, now: Mono, wall: Timestamp, claim: &Claim, bid: &Bid) {
         let holder = self.elections.get(&bid.election).and_then(|e| e.holder.as_ref());
         let dead = holder.and_then(|h| self.recorded(&h.member)).filter(|m| !m.is_live(now));
         if let Some((member, cause)) = dead.map(|m| (m.member.clone(), m.fate())) {
-            self.end(now, wall, &member, cause, claim.heir_grace);
+            self.end(wall, &member, cause);
         }
-        let lapsed = |e: &&mut Election| e.has_lapsed(now) && !e.is_held_by(&claim.member);
-        if let Some(election) = self.elections.get_mut(&bid.election).filter(lapsed) {
-            if let Some(held) = election.holder.clone() {
-                election.withdraw(&held.member);
-            }
+        self.settle(now, wall, &bid.election, claim.heir_grace);
+        let lapsed = |e: &&Election| e.has_lapsed(now) && !e.is_held_by(&claim.member);
+        let held = self.elections.get(&bid.election).filter(lapsed).and_then(|e| e.holder.clone());
+        if let Some(held) = held {
+            self.withdraw(&bid.election, &held.member);
             let keep = Keep { grace: claim.heir_grace, ..Keep::default() };
             self.vacate(now, wall, &bid.election, ReleaseCause::Abandoned, &keep);
         }
@@ -157,18 +164,20 @@ impl MemoryState {
     pub fn release(&mut self, now: Mono, wall: Timestamp, release: &Release) {
         for item in &release.items {
             self.release_item(now, wall, release, item);
+            self.forget_if_unused(&item.election);
         }
-        self.forget_unused();
     }
 
     fn release_item(&mut self, now: Mono, wall: Timestamp, release: &Release, item: &ReleaseItem) {
-        let Some(election) = self.elections.get_mut(&item.election) else { return };
-        // E1: exactly this life and exactly this number, or it is too late.
-        let exact = |n| n == election.number && election.is_held_by(&release.member);
+        let Some(election) = self.elections.get(&item.election) else { return };
+        // E1: exactly this life and exactly this number, or it is too late. What a
+        // life held that was ended is no longer its own to give back.
+        let lives = self.recorded(&release.member).is_some();
+        let exact = |n| lives && n == election.number && election.is_held_by(&release.member);
         if !item.number.is_none_or(exact) {
             return;
         }
-        election.withdraw(&release.member);
+        self.withdraw(&item.election, &release.member);
         if item.number.is_some() {
             let (successor, grace) = (item.successor.as_ref(), release.heir_grace);
             let keep = Keep { successor, grace, hand_over: release.hand_over };

@@ -1,8 +1,8 @@
 //! The journal of one namespace: ordered, gap-free, and bounded.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use tenure_core::{Entry, Happening, Seq, Timestamp};
+use tenure_core::{Entry, Happening, MemberRef, ReleaseCause, Seq, Timestamp};
 
 /// How many entries are kept unless something else is asked for.
 pub(super) const DEFAULT_BOUND: usize = 10_000;
@@ -11,21 +11,27 @@ pub(super) const DEFAULT_BOUND: usize = 10_000;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Journal {
     entries: VecDeque<Entry>,
+    /// How each life came to its end, of those whose end is among the entries.
+    ends: BTreeMap<MemberRef, ReleaseCause>,
     last: Seq,
     bound: usize,
 }
 
 impl Journal {
     pub(super) fn bounded(bound: usize) -> Self {
-        Self { entries: VecDeque::new(), last: Seq::START, bound }
+        Self { entries: VecDeque::new(), ends: BTreeMap::new(), last: Seq::START, bound }
     }
 
     /// Writes one line, and drops the oldest if there are too many (H27).
     pub(super) fn write(&mut self, at: Timestamp, what: Happening) {
         self.last = self.last.next();
+        self.ends.extend(ending(&what));
         self.entries.push_back(Entry { seq: self.last, at, what });
         while self.entries.len() > self.bound {
-            self.entries.pop_front();
+            let gone = self.entries.pop_front().and_then(|entry| ending(&entry.what));
+            if let Some((life, _)) = gone {
+                self.ends.remove(&life);
+            }
         }
     }
 
@@ -33,7 +39,13 @@ impl Journal {
     /// told as entries that are no longer kept.
     pub(super) fn go_on_after(&mut self, place: Seq) {
         self.entries.clear();
+        self.ends.clear();
         self.last = place;
+    }
+
+    /// How a life came to its end, if the entry that says so is still kept.
+    pub(super) fn end_of(&self, life: &MemberRef) -> Option<ReleaseCause> {
+        self.ends.get(life).copied()
     }
 
     /// The place of the newest entry ever written.
@@ -64,10 +76,19 @@ impl Journal {
     }
 }
 
+/// Which life this is the end of, and what that means for its terms.
+fn ending(what: &Happening) -> Option<(MemberRef, ReleaseCause)> {
+    match what {
+        Happening::Left { member } => Some((member.clone(), ReleaseCause::Left)),
+        Happening::Ended { member, cause } => Some((member.clone(), ReleaseCause::Ended(*cause))),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_core::{Incarnation, MemberId, MemberRef};
+    use tenure_core::{Incarnation, MemberId};
 
     fn written(bound: usize, count: u128) -> Journal {
         let mut journal = Journal::bounded(bound);

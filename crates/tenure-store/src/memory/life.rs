@@ -1,10 +1,11 @@
 //! The verbs of a member's life: join, heartbeat, leave.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tenure_core::{
-    Beat, EndCause, Happening, Heartbeat, Join, Joined, MemberRef, Mono, ReleaseCause, TermBeat,
-    TermOutcome, TermRef, Timestamp,
+    Beat, EndCause, Happening, Heartbeat, Join, Joined, MemberRef, Mono, TermBeat, TermOutcome,
+    TermRef, Timestamp,
 };
 
 use super::state::{Member, MemoryState};
@@ -21,6 +22,7 @@ impl MemoryState {
         }
         self.make_room(now, wall, &join.member);
         self.collect(now, wall);
+        self.sweep();
         self.admit(now, wall, join)
     }
 
@@ -51,13 +53,7 @@ impl MemoryState {
     /// Whether this life has ended already, as far as can still be told: it is
     /// recorded but does not act any more, or the journal saw it go (rule M1).
     fn is_over(&self, member: &MemberRef) -> bool {
-        self.recorded(member).is_some()
-            || self.journal.entries().rev().any(|entry| match &entry.what {
-                Happening::Left { member: gone } | Happening::Ended { member: gone, .. } => {
-                    gone == member
-                }
-                _ => false,
-            })
+        self.recorded(member).is_some() || self.journal.end_of(member).is_some()
     }
 
     /// Ends the older life of an id that a newcomer may replace.
@@ -65,7 +61,7 @@ impl MemoryState {
         if let Some(older) = self.members.get(&newcomer.id) {
             let cause = if older.is_live(now) { EndCause::Superseded } else { older.fate() };
             let older = older.member.clone();
-            self.end(now, wall, &older, cause, Duration::ZERO);
+            self.end(wall, &older, cause);
         }
     }
 
@@ -73,12 +69,11 @@ impl MemoryState {
     /// here keeps them from growing without bound (H27). Those who hold terms
     /// stay until somebody wants the terms (rule M2).
     fn collect(&mut self, now: Mono, wall: Timestamp) {
-        let holdings = self.holdings();
         let dead = self.members.values().filter(|m| !m.is_live(now));
-        let idle = dead.filter(|m| !holdings.contains_key(&m.member));
+        let idle = dead.filter(|m| m.holds == 0);
         let idle: Vec<_> = idle.map(|m| (m.member.clone(), m.fate())).collect();
         for (member, cause) in idle {
-            self.end(now, wall, &member, cause, Duration::ZERO);
+            self.end(wall, &member, cause);
         }
     }
 
@@ -92,6 +87,8 @@ impl MemoryState {
             attention: 0,
             condemned: false,
             takes_over: join.takes_over,
+            holds: 0,
+            stands: BTreeSet::new(),
         };
         self.members.insert(join.member.id.clone(), member);
         let (member, profile) = (join.member.clone(), join.profile.clone());
@@ -138,10 +135,10 @@ impl MemoryState {
     ///
     /// One whose ttl has run out may still leave, as long as nobody ended it:
     /// that only frees what nobody has taken yet.
-    pub fn leave(&mut self, now: Mono, wall: Timestamp, member: &MemberRef) {
+    pub fn leave(&mut self, wall: Timestamp, member: &MemberRef) {
         if self.recorded(member).is_some() {
             self.journal.write(wall, Happening::Left { member: member.clone() });
-            self.remove(now, wall, member, ReleaseCause::Left, Duration::ZERO);
+            self.remove(member);
         }
     }
 }

@@ -154,7 +154,7 @@ impl Store for MemoryStore {
     }
 
     async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
-        self.write(ns, |state, now, wall| state.leave(now, wall, member));
+        self.write(ns, |state, _, wall| state.leave(wall, member));
         Ok(())
     }
 

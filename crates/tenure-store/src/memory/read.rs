@@ -1,10 +1,11 @@
 //! Looking: snapshots, which never write.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tenure_core::{
-    Candidate, ElectionName, ElectionView, Entry, Holder, MemberRef, MemberView, Mono, Query,
-    Reservation, Snapshot, Which,
+    Candidate, ElectionName, ElectionView, Entry, Happening, Holder, MemberRef, MemberView, Mono,
+    Query, Reservation, Snapshot, Which,
 };
 
 use super::state::{Election, MemoryState};
@@ -115,7 +116,6 @@ impl MemoryState {
     }
 
     fn live_members(&self, now: Mono) -> Vec<MemberView> {
-        let holdings = self.holdings();
         let live = self.members.values().filter(|m| m.is_live(now));
         let views = live.map(|m| MemberView {
             member: m.member.clone(),
@@ -123,15 +123,31 @@ impl MemoryState {
             ttl: m.ttl,
             remaining: m.remaining(now),
             joined_at: m.joined_at,
-            holds: holdings.get(&m.member).copied().unwrap_or(0),
+            holds: m.holds,
         });
         views.collect()
     }
 
-    /// The newest entries about the elections asked for, oldest first.
+    /// The newest entries about the elections asked for, oldest first, with the end
+    /// of each life that was elected there: its terms ended with it.
     fn history(&self, query: &Query, names: &[ElectionName]) -> Vec<Entry> {
+        if query.history == 0 {
+            return Vec::new();
+        }
         let all = query.which == Which::All;
-        let concerned = |e: &&Entry| all || e.what.election().is_some_and(|n| names.contains(n));
+        let about = |e: &Entry| e.what.election().is_some_and(|n| names.contains(n));
+        let elected = self.journal.entries().filter(|e| about(e)).filter_map(|e| match &e.what {
+            Happening::Elected { term } => Some(&term.member),
+            _ => None,
+        });
+        let elected: BTreeSet<_> = elected.collect();
+        let concerned = |e: &&Entry| match &e.what {
+            _ if all => true,
+            Happening::Left { member } | Happening::Ended { member, .. } => {
+                elected.contains(member)
+            }
+            _ => about(e),
+        };
         let newest = self.journal.entries().rev().filter(concerned).take(query.history);
         let mut newest: Vec<_> = newest.cloned().collect();
         newest.reverse();

@@ -1,6 +1,6 @@
 //! What one namespace remembers, and the questions asked of it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use tenure_core::{
@@ -9,6 +9,9 @@ use tenure_core::{
 };
 
 use super::journal::{DEFAULT_BOUND, Journal};
+
+/// How many candidacies of ended lives one step clears away at most.
+const SWEPT: usize = 64;
 
 /// One namespace in memory, without a clock, a lock or a task: every verb takes
 /// the time and happens at once. [`MemoryStore`](crate::MemoryStore) puts it
@@ -36,6 +39,9 @@ pub struct MemoryState {
     pub(super) members: BTreeMap<MemberId, Member>,
     pub(super) elections: BTreeMap<ElectionName, Election>,
     pub(super) journal: Journal,
+    /// Lives that ended, with the candidacies they left behind. Nobody reads
+    /// those; each step clears away a few.
+    remains: VecDeque<(MemberRef, BTreeSet<ElectionName>)>,
     /// How often this took over from an original it may lack the end of.
     pub(super) era: u64,
 }
@@ -54,6 +60,10 @@ pub(super) struct Member {
     pub(super) condemned: bool,
     /// Whether a term may be handed to it.
     pub(super) takes_over: bool,
+    /// How many terms it holds.
+    pub(super) holds: u32,
+    /// The elections it stands for.
+    pub(super) stands: BTreeSet<ElectionName>,
 }
 
 /// An election. It is kept for as long as it has a number, so that numbers
@@ -132,8 +142,13 @@ impl MemoryState {
     /// An empty namespace, whose journal keeps `bound` entries.
     #[must_use]
     pub fn keeping(bound: usize) -> Self {
-        let journal = Journal::bounded(bound);
-        Self { members: BTreeMap::new(), elections: BTreeMap::new(), journal, era: 0 }
+        Self {
+            members: BTreeMap::new(),
+            elections: BTreeMap::new(),
+            journal: Journal::bounded(bound),
+            remains: VecDeque::new(),
+            era: 0,
+        }
     }
 
     /// What a copy does that takes over from an original whose last writes it
@@ -206,17 +221,13 @@ impl MemoryState {
 
     /// How many terms this life holds.
     pub(super) fn holds(&self, member: &MemberRef) -> u32 {
-        let held = self.elections.values().filter(|e| e.is_held_by(member)).count();
-        u32::try_from(held).unwrap_or(u32::MAX)
+        self.recorded(member).map_or(0, |m| m.holds)
     }
 
-    /// How many terms each holder holds, in one pass.
-    pub(super) fn holdings(&self) -> HashMap<&MemberRef, u32> {
-        let mut holdings = HashMap::new();
-        for holder in self.elections.values().filter_map(|e| e.holder.as_ref()) {
-            *holdings.entry(&holder.member).or_insert(0) += 1;
-        }
-        holdings
+    /// Who holds an election, unless the term ended with its holder's life (rule
+    /// M5).
+    pub(super) fn reigning<'a>(&self, election: &'a Election) -> Option<&'a Held> {
+        election.holder.as_ref().filter(|held| self.recorded(&held.member).is_some())
     }
 
     /// Those who could lead if the election were vacant, the preferred first:
@@ -227,7 +238,7 @@ impl MemoryState {
             .candidates
             .iter()
             .filter(|(id, c)| c.priority.may_lead() && self.stands(now, id, c))
-            .filter(|(id, _)| election.holder.as_ref().is_none_or(|h| h.member.id != **id))
+            .filter(|(id, _)| self.reigning(election).is_none_or(|h| h.member.id != **id))
             .collect();
         ranked.sort_by_key(|(id, c)| (std::cmp::Reverse(c.priority), c.since, (*id).clone()));
         ranked.into_iter().map(|(id, _)| id.clone()).collect()
@@ -250,39 +261,65 @@ impl MemoryState {
         (now < kept.until && self.live(now, &kept.member).is_some()).then_some(kept)
     }
 
-    /// Ends a member (rule M2): removes it, its candidacies and what it held, in
-    /// one step, so that no heartbeat in flight can find it alive.
-    pub(super) fn end(
-        &mut self,
-        now: Mono,
-        wall: Timestamp,
-        member: &MemberRef,
-        cause: EndCause,
-        grace: Duration,
-    ) {
+    /// Ends a member (rule M2). No heartbeat in flight finds it alive from here on.
+    pub(super) fn end(&mut self, wall: Timestamp, member: &MemberRef, cause: EndCause) {
         self.journal.write(wall, Happening::Ended { member: member.clone(), cause });
-        self.remove(now, wall, member, ReleaseCause::Ended(cause), grace);
+        self.remove(member);
     }
 
-    /// Removes a member with all that is its own.
-    pub(super) fn remove(
+    /// Removes a member, at the same cost whatever it held (rule M5). Its terms and
+    /// candidacies are void with its life: nobody reads them any more. A term is
+    /// written off by [`settle`](Self::settle) when somebody bids for it.
+    pub(super) fn remove(&mut self, member: &MemberRef) {
+        if let Some(removed) = self.members.remove(&member.id)
+            && !removed.stands.is_empty()
+        {
+            self.remains.push_back((removed.member, removed.stands));
+        }
+        self.sweep();
+    }
+
+    /// Clears away candidacies of ended lives, a bounded number in each step.
+    pub(super) fn sweep(&mut self) {
+        for _ in 0..SWEPT {
+            let Some((member, stood)) = self.remains.front_mut() else { return };
+            let member = member.clone();
+            let name = stood.pop_first();
+            if stood.is_empty() {
+                self.remains.pop_front();
+            }
+            let Some(name) = name else { continue };
+            if let Some(election) = self.elections.get_mut(&name) {
+                election.withdraw(&member);
+            }
+            self.forget_if_unused(&name);
+        }
+    }
+
+    /// Writes off a term that ended with its holder's life, and keeps the vacancy
+    /// for its heir. The cause is the life's, for as long as the journal has it.
+    pub(super) fn settle(
         &mut self,
         now: Mono,
         wall: Timestamp,
-        member: &MemberRef,
-        cause: ReleaseCause,
+        name: &ElectionName,
         grace: Duration,
     ) {
-        self.members.remove(&member.id);
-        for election in self.elections.values_mut() {
+        let holder = self.elections.get(name).and_then(|e| e.holder.as_ref());
+        let void = holder.filter(|held| self.recorded(&held.member).is_none());
+        let Some(known) = void.map(|held| self.journal.end_of(&held.member)) else { return };
+        let cause = known.unwrap_or(ReleaseCause::Ended(EndCause::Expired));
+        self.vacate(now, wall, name, cause, &Keep { grace, ..Keep::default() });
+    }
+
+    /// Ends a candidacy of a member.
+    pub(super) fn withdraw(&mut self, name: &ElectionName, member: &MemberRef) {
+        if let Some(election) = self.elections.get_mut(name) {
             election.withdraw(member);
         }
-        let held = self.elections.iter().filter(|(_, e)| e.is_held_by(member));
-        let held: Vec<_> = held.map(|(name, _)| name.clone()).collect();
-        for name in held {
-            self.vacate(now, wall, &name, cause, &Keep { grace, ..Keep::default() });
+        if let Some(found) = self.members.get_mut(&member.id).filter(|m| m.member == *member) {
+            found.stands.remove(name);
         }
-        self.forget_unused();
     }
 
     /// Makes an election vacant and keeps the vacancy for its heir, or hands it
@@ -309,6 +346,9 @@ impl MemoryState {
         let heir = election.reserved.as_ref().map(|r| r.member.clone());
         if let Some(heir) = heir.as_ref().and_then(|id| self.members.get_mut(id)) {
             heir.attention += 1;
+        }
+        if let Some(holder) = self.members.get_mut(&holder.id).filter(|m| m.member == holder) {
+            holder.holds -= 1;
         }
         let election = name.clone();
         let what = Happening::Released { election, number, member: holder, cause, heir };
@@ -364,14 +404,19 @@ impl MemoryState {
         election.step_down = None;
         election.reserved = None;
         let (number, elected_at) = (election.number, wall);
+        if let Some(holder) = self.members.get_mut(&member.id) {
+            holder.holds += 1;
+        }
         let term = Term { election: name.clone(), number, member, elected_at };
         self.journal.write(wall, Happening::Elected { term: term.clone() });
         term
     }
 
-    /// Drops elections that nobody ever won, stands for or has paused (H27).
-    pub(super) fn forget_unused(&mut self) {
-        self.elections.retain(|_, e| *e != Election::default());
+    /// Drops an election that nobody ever won, stands for or has paused (H27).
+    pub(super) fn forget_if_unused(&mut self, name: &ElectionName) {
+        if self.elections.get(name).is_some_and(|e| *e == Election::default()) {
+            self.elections.remove(name);
+        }
     }
 }
 

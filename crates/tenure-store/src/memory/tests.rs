@@ -152,7 +152,7 @@ fn what_changes_nothing_writes_nothing() {
     let before = state.clone();
     state.claim(at(1), WALL, &claim(&other, &["e"], 2));
     state.release(at(1), WALL, &withdraw(&member("other", 9), "e"));
-    state.leave(at(1), WALL, &member("holder", 9));
+    state.leave(WALL, &member("holder", 9));
     state.amend(at(1), WALL, &pause(Note::new("again")));
     let resume = Amend::Resume { election: election("unknown"), by: Note::default() };
     state.amend(at(1), WALL, &resume);
@@ -173,7 +173,7 @@ fn a_life_that_is_over_is_not_begun_again() {
     let over = |joined| matches!(joined, Joined::Taken { by, .. } if by == a.incarnation);
     assert!(over(state.join(at(11), WALL, &join(&a))), "expired, still recorded");
     state.join(at(11), WALL, &join(&member("a", 2)));
-    state.leave(at(12), WALL, &member("a", 2));
+    state.leave(WALL, &member("a", 2));
     assert!(over(state.join(at(12), WALL, &join(&a))), "known from the journal alone");
     let beat = Heartbeat { member: a.clone(), ttl: TTL, held: vec![] };
     assert_eq!(state.heartbeat(at(12), &beat), Beat::Ended { superseded: false });

@@ -249,7 +249,7 @@ impl Watch {
             match self.in_time(following.next()).await? {
                 Followed::Entries(entries) => {
                     for entry in entries.iter().filter(|entry| entry.seq <= end) {
-                        if entry.what.election() == Some(election) {
+                        if entry.what.election().is_none_or(|e| e == election) {
                             let profile = self.profile_of(entry).await?;
                             track.on_entry(entry, profile);
                         }
@@ -294,10 +294,17 @@ impl Watch {
             if let Happening::Joined { member, profile } = &entry.what {
                 self.profiles.insert(member.incarnation, profile.clone());
             }
-            let Some(tracks) = entry.what.election().and_then(|e| self.tracks.get(e)) else {
-                continue;
+            let tracks = match &entry.what {
+                Happening::Left { member } | Happening::Ended { member, .. } => {
+                    self.led_by(member.incarnation)
+                }
+                what => {
+                    what.election().and_then(|e| self.tracks.get(e)).cloned().unwrap_or_default()
+                }
             };
-            let tracks = tracks.clone();
+            if tracks.is_empty() {
+                continue;
+            }
             let profile = self.profile_of(entry).await?;
             for track in tracks {
                 track.on_entry(entry, profile.clone());
@@ -310,6 +317,11 @@ impl Watch {
         }
         self.cursor = entries.last().map(|entry| entry.seq).or(self.cursor);
         Ok(())
+    }
+
+    /// The elections that this life leads, as far as is known.
+    fn led_by(&self, life: Incarnation) -> Vec<Arc<Track>> {
+        self.tracks.values().flatten().filter(|track| track.is_led_by(life)).cloned().collect()
     }
 
     /// What the member that an entry elects publishes: remembered, or asked

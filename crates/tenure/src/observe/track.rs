@@ -136,8 +136,7 @@ impl Track {
 
     /// Whether `incarnation` leads, as far as is known.
     pub(super) fn is_led_by(&self, incarnation: Incarnation) -> bool {
-        let known = self.known();
-        known.leader.as_ref().is_some_and(|(term, _)| term.member.incarnation == incarnation)
+        self.known().is_led_by(incarnation)
     }
 
     /// Takes a look at the store, taken at `seq` and answered at `now`.
@@ -166,7 +165,7 @@ impl Track {
         }
     }
 
-    /// Takes a journal entry about this election. `profile` is what the member
+    /// Takes a journal entry about this election or its leader. `profile` is what the member
     /// elected publishes, as far as is known.
     pub(super) fn on_entry(&self, entry: &Entry, profile: Profile) {
         let mut known = self.known();
@@ -192,6 +191,15 @@ impl Track {
                 if news {
                     known.post_present();
                 }
+            }
+            // Its terms are over with it, whether or not that is written down for
+            // each (M5).
+            Happening::Left { member } | Happening::Ended { member, .. }
+                if known.is_led_by(member.incarnation) =>
+            {
+                known.leader = None;
+                known.check_at = None;
+                known.post_present();
             }
             Happening::StepDownAsked { number, reason, by, to, .. } => {
                 let (number, to) = (*number, to.clone());
@@ -228,6 +236,10 @@ impl Track {
 }
 
 impl Known {
+    fn is_led_by(&self, incarnation: Incarnation) -> bool {
+        self.leader.as_ref().is_some_and(|(term, _)| term.member.incarnation == incarnation)
+    }
+
     fn forget(&mut self) {
         self.seen = false;
         self.told = false;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tenure_core::{
-    ElectionName, ElectionView, Holder, MemberId, MemberRef, Note, ReleaseCause, Timestamp,
+    ElectionName, ElectionView, EndCause, Holder, MemberId, MemberRef, Note, ReleaseCause,
+    Timestamp,
 };
 
 use super::*;
@@ -102,6 +103,25 @@ fn a_ttl_that_ran_out_is_a_vacancy() {
     assert_eq!(track.check_at(), None);
     track.on_entry(&released(10, 1), Profile::default());
     assert_eq!(told(&mut news), ["+1", "-1"]);
+}
+
+/// M5, P2: the end of the leader's life is the end of its term, whether or not that
+/// is written down for the term; when it is, that is no news.
+#[test]
+fn the_end_of_a_leader_is_a_vacancy() {
+    let other = MemberRef::new(MemberId::new("a").unwrap(), Incarnation::from_u128(2));
+    let ended = |seq, member| entry(seq, Happening::Ended { member, cause: EndCause::Expired });
+    let track = Track::new();
+    let (_, mut news) = track.subscribe();
+    track.on_view(NOW, Seq::new(3), &view(1, true));
+    track.on_entry(&ended(4, other), Profile::default());
+    assert_eq!(told(&mut news), ["+1"]);
+    track.on_entry(&ended(5, member()), Profile::default());
+    assert_eq!(track.check_at(), None);
+    assert_eq!(told(&mut news), ["-1"]);
+    track.on_entry(&released(6, 1), Profile::default());
+    track.on_entry(&elected(7, 2), Profile::default());
+    assert_eq!(told(&mut news), ["+2"]);
 }
 
 /// Without a journal, positions are zero and the looks say everything.

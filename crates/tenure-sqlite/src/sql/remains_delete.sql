@@ -1,0 +1,1 @@
+DELETE FROM tenure_remains WHERE ns = ?1 AND incarnation = ?2
