@@ -1,6 +1,6 @@
 //! Hand-over between real processes on SQLite, at the default ttl of 10 s:
-//! after kill -9 of the leader, and after its resignation; and what an idle
-//! standby costs.
+//! after kill -9 of the leader, and after its resignation; what an idle standby
+//! costs; and what a dead leader of very many elections costs its successor.
 //!
 //! The candidates are this program again, started as `… candidate URL`.
 
@@ -9,11 +9,16 @@
 mod common;
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tenure::Tenure;
-use tenure_store::BootClock;
+use tenure::{
+    ElectionName, Incarnation, MemberId, MemberRef, Namespace, Priority, Profile, Tenure,
+};
+use tenure_core::{Bid, Claim, Claimed, Claims, Heartbeat, Join, Nonce, Seq};
+use tenure_sqlite::{SqliteOptions, SqliteStore};
+use tenure_store::{BootClock, Store};
 
 const ROUNDS: usize = 20;
 const IDLE: Duration = Duration::from_secs(12);
@@ -49,8 +54,88 @@ fn main() -> Outcome<()> {
     report(&mut bars, "resignation to a new leader (median of 20)", &mut resigned, 50.0);
 
     bars.at_most("an idle standby's share of a core", idle_share(&url)? * 100.0, 0.5, "%");
+
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ratio = runtime.block_on(endings(&folder.path().join("endings.db")))?;
+    bars.at_most("taken over from a dead holder of 100,000 / of one", ratio, 1.5, "x");
     bars.finish();
     Ok(())
+}
+
+/// How much longer it takes to take one election over from a dead member that held a
+/// hundred thousand than from one that held a single one; in turns.
+async fn endings(path: &Path) -> Outcome<f64> {
+    let store = SqliteStore::open(path, SqliteOptions::new()).await?;
+    let ns = Namespace::default();
+    let heir = enter(&store, &ns, "heir", 1).await?;
+    let mut one = Vec::new();
+    let mut many = Vec::new();
+    for round in 0..5 {
+        for (times, count) in [(&mut one, 1), (&mut many, 100_000)] {
+            let dead = enter(
+                &store,
+                &ns,
+                &format!("dead-{round}-{count}"),
+                2 + round * 10 + u128::from(count == 1),
+            )
+            .await?;
+            let batch: usize = 1_000.min(count);
+            for from in (0..count).step_by(batch) {
+                let names = (from..from + batch).map(|n| format!("e-{round}-{count}-{n}"));
+                claim(&store, &ns, &dead, names, 1).await?;
+            }
+            let ttl = Duration::from_millis(1);
+            store.heartbeat(&ns, &Heartbeat { member: dead, ttl, held: vec![] }).await?;
+            tokio::time::sleep(Duration::from_millis(60)).await;
+            let from = Instant::now();
+            let name = format!("e-{round}-{count}-0");
+            claim(&store, &ns, &heir, std::iter::once(name), 2).await?;
+            times.push(common::millis(from.elapsed()));
+        }
+    }
+    let (one, ..) = common::median(&mut one);
+    let (many, ..) = common::median(&mut many);
+    println!("taken over from a dead holder of one {one:.3} ms, of 100,000 {many:.3} ms");
+    Ok(many / one)
+}
+
+async fn enter(store: &SqliteStore, ns: &Namespace, id: &str, life: u128) -> Outcome<MemberRef> {
+    let member = MemberRef::new(MemberId::new(id)?, Incarnation::from_u128(life));
+    let join = Join {
+        member: member.clone(),
+        ttl: Duration::from_secs(3_600),
+        profile: Profile::default(),
+        supersede: true,
+        takes_over: false,
+        seen: Seq::START,
+    };
+    store.join(ns, &join).await?;
+    Ok(member)
+}
+
+/// Claims elections that must all be won.
+async fn claim(
+    store: &SqliteStore,
+    ns: &Namespace,
+    member: &MemberRef,
+    names: impl Iterator<Item = String>,
+    nonce: u64,
+) -> Outcome<()> {
+    let bid = |name: String| -> Outcome<Bid> {
+        let election = ElectionName::new(name)?;
+        Ok(Bid { election, priority: Priority::default(), nonce: Nonce::new(nonce) })
+    };
+    let claim = Claim {
+        member: member.clone(),
+        ttl: Duration::from_secs(3_600),
+        bids: names.map(bid).collect::<Outcome<_>>()?,
+        heir_grace: Duration::ZERO,
+        seen: Seq::START,
+    };
+    match store.claim(ns, &claim).await? {
+        Claims::Answered(answers) if answers.iter().all(|a| matches!(a, Claimed::Won(_))) => Ok(()),
+        other => Err(format!("not won: {other:?}").into()),
+    }
 }
 
 fn report(bars: &mut common::Bars, what: &str, values: &mut [f64], bar: f64) {

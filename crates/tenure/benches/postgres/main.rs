@@ -17,6 +17,7 @@ mod common;
 mod actor;
 mod beats;
 mod crash;
+mod endings;
 mod hand_over;
 mod keeping;
 mod observers;
@@ -86,6 +87,9 @@ async fn all(core: Option<usize>) -> Outcome<bool> {
         }
         if wanted("crash") {
             crash::run(&mut report, &mut reigns, run, &disk).await?;
+        }
+        if wanted("endings") {
+            endings::run(&mut report, run, &disk).await?;
         }
         if wanted("hand-over") {
             hand_over::run(&mut report, &mut reigns, run, [&disk, &memory]).await?;
