@@ -14,7 +14,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
 /// What a call may be refused with, as `docs/sql.md` has it.
-const REFUSALS: [&str; 9] = [
+const REFUSALS: [&str; 10] = [
     "TN001", // the term is over
     "TN002", // the term is another store's
     "22003", // a number out of range
@@ -22,6 +22,7 @@ const REFUSALS: [&str; 9] = [
     "22023", // an argument that can never be right
     "2201W", // a negative limit
     "23502", // NULL where there must be a value
+    "55P03", // a lock was not to be had in the millisecond that was asked for
     "23514", // a profile that cannot be
     "42704", // grant_to: there is no such role
 ];
