@@ -279,3 +279,14 @@ async fn a_term_that_was_given_back_is_refused() {
     let error = fence(&tx, &store, &term).unwrap_err();
     assert!(error.to_string().contains("was given back"), "{error}");
 }
+
+/// M5: a term that ended with its holder's life is over, before anybody wrote it off.
+#[tokio::test]
+async fn a_term_of_an_ended_life_is_refused_by_the_fence() {
+    let place = Place::new();
+    let (store, term) = led(&place).await;
+    store.leave(&ns(), &term.member).await.unwrap();
+    let mut db = place.sql();
+    let tx = db.transaction().unwrap();
+    fence(&tx, &store, &term).unwrap_err();
+}

@@ -9,14 +9,11 @@ use std::time::Duration;
 
 use tenure_core::{
     ElectionName, ElectionView, EndCause, Entry, Happening, MemberRef, Query, ReleaseCause, Seq,
-    Snapshot, Term, TermNumber, Timestamp, Which,
+    Snapshot, Term, TermNumber, Timestamp,
 };
 
 use crate::Result;
 use crate::member::Shared;
-
-/// How many of a namespace's newest entries are searched for the ends of lives.
-const LIVES: usize = 4096;
 
 /// A term, with its end if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,10 +67,8 @@ pub(crate) async fn read(
         if let (Some(last), Some(view)) = (terms.last_mut(), elections.first()) {
             last.stands = standing(last, view);
         }
-        if terms.iter().any(PastTerm::is_in_doubt) {
-            let query = Query { which: Which::All, history: LIVES, ..Query::nothing() };
-            end_with_lives(&mut terms, &shared.read(query).await?.history);
-        }
+        // The store tells the end of each life that was elected here.
+        end_with_lives(&mut terms, &history);
         return Ok(terms);
     }
 }
