@@ -1,5 +1,6 @@
 //! The keeper of a PostgreSQL server: a process that starts it, kills it and
-//! starts it again when it is told to, and takes it along when it ends.
+//! starts it again when it is told to, copies its files away and back while it is
+//! stopped, and takes it along when it ends.
 //!
 //! It is told by lines on its standard input, and it ends when that ends; that
 //! happens however the process at the other end does. The server's data lies in a
@@ -13,6 +14,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock;
 use crate::failure::{Doing, Failure, Outcome};
@@ -30,6 +33,15 @@ const LOOK: Duration = Duration::from_millis(20);
 const START: &str = "start";
 /// The word that kills it.
 const KILL: &str = "kill";
+/// The word that stops it, as `pg_ctl stop -m immediate` does.
+const STOP: &str = "stop";
+/// The word that copies its files; it must be stopped.
+const COPY: &str = "copy";
+/// The word that puts the copy in the place of its files; it must be stopped.
+const PUT_BACK: &str = "put-back";
+/// The server's files, and their copy.
+const DATA: &str = "data";
+const DATA_COPY: &str = "copy";
 
 /// Our end of a keeper.
 #[derive(Debug)]
@@ -80,6 +92,21 @@ impl Keeper {
         self.tell(KILL).map(drop)
     }
 
+    /// Stops the server; when this returns, none of its processes is left.
+    pub(crate) fn stop(&mut self) -> Outcome {
+        self.tell(STOP).map(drop)
+    }
+
+    /// Copies the files of the stopped server.
+    pub(crate) fn copy(&mut self) -> Outcome {
+        self.tell(COPY).map(drop)
+    }
+
+    /// Puts the copy in the place of the stopped server's files.
+    pub(crate) fn put_back(&mut self) -> Outcome {
+        self.tell(PUT_BACK).map(drop)
+    }
+
     fn tell(&mut self, word: &str) -> Outcome<String> {
         let words = self.words.as_mut().ok_or_else(|| Failure::new("the keeper is gone"))?;
         writeln!(words, "{word}").doing(|| format!("tell the keeper to {word}"))?;
@@ -108,6 +135,9 @@ pub fn keep(log: &Path) -> Outcome {
         match word.as_str() {
             START => server.start()?,
             KILL => server.kill()?,
+            STOP => server.stop()?,
+            COPY => server.replace(DATA, DATA_COPY)?,
+            PUT_BACK => server.replace(DATA_COPY, DATA)?,
             _ => return Err(Failure::new(format!("a keeper does not know `{word}`"))),
         }
         writeln!(output, "{}", server.port).doing(|| "answer".into())?;
@@ -146,7 +176,7 @@ impl Server {
         let server = Self { folder, bin, user, log: log.into(), port, running: None };
         let made = server
             .command("initdb")?
-            .args(["-D", "data", "-A", "trust", "-U", "postgres", "-E", "UTF8"])
+            .args(["-D", DATA, "-A", "trust", "-U", "postgres", "-E", "UTF8"])
             .args(["--no-locale", "--no-sync"])
             .status()
             .doing(|| "run initdb".into())?;
@@ -160,7 +190,9 @@ impl Server {
         let shown = || format!("write to {}", self.log.display());
         let out = fs::OpenOptions::new().append(true).create(true).open(&self.log).doing(shown)?;
         let err = out.try_clone().doing(shown)?;
-        let mut command = Command::new(self.bin.join(program));
+        // What is none of PostgreSQL's is found by its name.
+        let own = self.bin.join(program);
+        let mut command = Command::new(if own.exists() { own } else { program.into() });
         command.current_dir(self.folder.path()).stdin(Stdio::null()).stdout(out).stderr(err);
         if let Some((uid, gid)) = self.user {
             command.uid(uid).gid(gid);
@@ -189,7 +221,7 @@ impl Server {
 
     fn spawn(&self) -> Outcome<Child> {
         let mut command = self.command("postgres")?;
-        command.args(["-D", "data", "-p", &self.port.to_string()]);
+        command.args(["-D", DATA, "-p", &self.port.to_string()]);
         for setting in
             ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200"]
         {
@@ -209,6 +241,32 @@ impl Server {
         let Some(mut running) = self.running.take() else { return Ok(()) };
         running.kill().doing(|| "kill postgres".into())?;
         running.wait().map(drop).doing(|| "wait for postgres".into())
+    }
+
+    /// The first of its processes waits for all others, and ends last.
+    fn stop(&mut self) -> Outcome {
+        let Some(mut running) = self.running.take() else { return Ok(()) };
+        let pid = i32::try_from(running.id()).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| Failure::new("a server without a process id"))?;
+        kill_process(pid, Signal::QUIT).doing(|| "stop postgres".into())?;
+        running.wait().map(drop).doing(|| "wait for postgres".into())
+    }
+
+    /// Makes the folder `to` what the folder `from` is.
+    fn replace(&self, from: &str, to: &str) -> Outcome {
+        if self.running.is_some() {
+            return Err(Failure::new("the server must be stopped before its files are copied"));
+        }
+        let target = self.folder.path().join(to);
+        if target.exists() {
+            fs::remove_dir_all(&target).doing(|| format!("remove {}", target.display()))?;
+        }
+        let copied = self.command("cp")?.args(["-a", from, to]).status();
+        let copied = copied.doing(|| format!("copy {from} to {to}"))?;
+        if copied.success() {
+            return Ok(());
+        }
+        Err(Failure::new(format!("could not copy {from} to {to}; see {}", self.log.display())))
     }
 }
 

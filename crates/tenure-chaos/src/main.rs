@@ -6,13 +6,14 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use tenure_chaos::{Failure, Options, Orders, Outcome, USAGE, keep, run, work};
+use tenure_chaos::{Failure, HolderOrders, Options, Orders, Outcome, USAGE, hold, keep, run, work};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let done = match args.split_first() {
         // How this program starts its own processes; not for people.
         Some((role, rest)) if role == "worker" => Orders::parse(rest).and_then(|o| work(&o)),
+        Some((role, rest)) if role == "holder" => HolderOrders::parse(rest).and_then(|o| hold(&o)),
         Some((role, rest)) if role == "keeper" => keeper(rest),
         Some((help, _)) if help == "--help" || help == "-h" => {
             print!("{USAGE}");

@@ -13,7 +13,9 @@ use crate::crew::Crew;
 use crate::failure::{Failure, Outcome};
 use crate::keeper::Keeper;
 use crate::proxy::{Flow, Proxy, Side};
+use crate::rollback::Past;
 use crate::schedule::{Aim, Fault, Planned};
+use crate::succession::Succession;
 
 /// The store, as far as it can be hurt.
 pub(crate) enum Victim {
@@ -44,7 +46,12 @@ enum Action {
     Refill { slot: usize },
     Calm { slot: usize, weather: usize },
     StoreUp,
+    LookAfterHolder,
 }
+
+/// Between two looks at a holder of many elections, and at a store that is to be
+/// copied and is not up.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Carries out a schedule.
 pub(crate) struct Nemesis<'r> {
@@ -58,12 +65,20 @@ pub(crate) struct Nemesis<'r> {
     hogs: Vec<std::thread::JoinHandle<Outcome>>,
     store: Option<JoinHandle<Outcome>>,
     store_is_down: bool,
+    history: &'r mut History,
+}
+
+/// What is told of a run beside its marks.
+pub(crate) struct History {
+    pub(crate) past: Past,
+    pub(crate) succession: Succession,
 }
 
 impl<'r> Nemesis<'r> {
     pub(crate) fn new(
         crew: &'r mut Crew,
         victim: &'r Victim,
+        history: &'r mut History,
         planned: &'r [Planned],
         from: Nanos,
     ) -> Self {
@@ -84,6 +99,7 @@ impl<'r> Nemesis<'r> {
             hogs: Vec::new(),
             store: None,
             store_is_down: false,
+            history,
         }
     }
 
@@ -98,15 +114,33 @@ impl<'r> Nemesis<'r> {
         if let Some(starting) = self.store.take() {
             started(starting).await?;
         }
+        self.join_hogs()?;
+        Ok(self.marks)
+    }
+
+    fn join_hogs(&mut self) -> Outcome {
         for hog in self.hogs.drain(..) {
             hog.join().map_err(|_| Failure::new("the one that held the lock panicked"))??;
         }
-        Ok(self.marks)
+        Ok(())
     }
 
     async fn act(&mut self, action: Action) -> Outcome {
         match action {
+            Action::Fault(at) if self.must_wait(self.planned[at].fault) => {
+                self.after(LOOK, action);
+                Ok(())
+            }
             Action::Fault(at) => self.begin(self.planned[at].fault).await,
+            Action::LookAfterHolder => {
+                if self.history.succession.look()? {
+                    self.mark(Fault::HolderKill, None, Duration::ZERO);
+                }
+                if self.history.succession.is_busy() {
+                    self.after(LOOK, action);
+                }
+                Ok(())
+            }
             Action::Resume { slot, life } => self.crew.resume(slot, life),
             Action::Refill { slot } => self.crew.spawn(slot),
             Action::Calm { slot, weather } => {
@@ -126,6 +160,22 @@ impl<'r> Nemesis<'r> {
                 Ok(())
             }
         }
+    }
+
+    /// Copies, and holders of many elections, come one at a time, and a copy waits
+    /// for a store that is up.
+    fn must_wait(&self, fault: Fault) -> bool {
+        let holder = self.history.succession.is_busy();
+        match fault {
+            Fault::Copy | Fault::PutBack => holder || !self.store_is_up(),
+            Fault::HolderKill => holder,
+            _ => false,
+        }
+    }
+
+    fn store_is_up(&self) -> bool {
+        let starting = self.store.as_ref().is_some_and(|starting| !starting.is_finished());
+        !self.store_is_down && !starting
     }
 
     /// A fault that finds nobody to hit does not happen, and is not counted.
@@ -157,6 +207,13 @@ impl<'r> Nemesis<'r> {
                     self.hogs.push(std::thread::spawn(move || books::hog(&path, lasting)));
                     self.mark(fault, None, lasting);
                 }
+                Ok(())
+            }
+            Fault::Copy => self.roll(fault, Past::copy_server, Past::copy_file).await,
+            Fault::PutBack => self.roll(fault, Past::put_server_back, Past::put_file_back).await,
+            Fault::HolderKill => {
+                self.history.succession.begin()?;
+                self.after(LOOK, Action::LookAfterHolder);
                 Ok(())
             }
             Fault::StoreKill { down_for } => self.kill_store(fault, down_for).await,
@@ -195,8 +252,7 @@ impl<'r> Nemesis<'r> {
 
     async fn kill_store(&mut self, fault: Fault, down_for: Duration) -> Outcome {
         let Victim::Postgres { keeper, .. } = self.victim else { return Ok(()) };
-        let starting = self.store.as_ref().is_some_and(|starting| !starting.is_finished());
-        if self.store_is_down || starting {
+        if !self.store_is_up() {
             return Ok(());
         }
         if let Some(done) = self.store.take() {
@@ -207,6 +263,33 @@ impl<'r> Nemesis<'r> {
         started(in_background(keeper, Keeper::down)).await?;
         self.after(down_for, Action::StoreUp);
         Ok(())
+    }
+
+    /// The store is copied, or the copy put back. A server is stopped for it while
+    /// everybody else goes on; a file has nobody left who has it open.
+    async fn roll(
+        &mut self,
+        fault: Fault,
+        server: fn(&Past, &mut Keeper) -> Outcome,
+        file: fn(&Past, &str, &mut dyn FnMut() -> Outcome) -> Outcome,
+    ) -> Outcome {
+        let past = self.history.past.clone();
+        match self.victim {
+            Victim::Postgres { keeper, .. } => {
+                if let Some(done) = self.store.take() {
+                    started(done).await?;
+                }
+                self.mark(fault, None, Duration::ZERO);
+                self.store = Some(in_background(keeper, move |keeper| server(&past, keeper)));
+                Ok(())
+            }
+            Victim::Sqlite(path) => {
+                self.join_hogs()?;
+                self.mark(fault, None, Duration::ZERO);
+                file(&past, path, &mut || self.crew.end())?;
+                self.crew.fill()
+            }
+        }
     }
 
     /// Whom an aim means now: one that runs, if there is any.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::failure::{Failure, Outcome};
+use crate::schedule::{self, Fault};
 
 /// How to use it.
 pub const USAGE: &str = "\
@@ -15,6 +16,8 @@ cargo xtask chaos [options]
   --seed N         the schedule of faults (default: from the clock, and printed)
   --workers N      how many processes stand for the election (default 5)
   --ttl-ms N       their ttl (default 1000)
+  --held N         how many further elections a member leads that is then killed
+                   (default 20000; 0 for no such member)
   --out FOLDER     where logs, report and timeline go (default target/chaos)
   --sabotage X     break the workers on purpose, to see that it is noticed:
                    trust (they do not ask whether they lead), fence (they do not
@@ -81,6 +84,8 @@ pub struct Options {
     pub workers: usize,
     /// Their ttl.
     pub ttl: Duration,
+    /// How many elections a holder of many leads.
+    pub held: u32,
     /// Where everything goes that is left of the run.
     pub out: PathBuf,
     /// What the workers do wrong on purpose.
@@ -95,6 +100,7 @@ impl Default for Options {
             seed: 1,
             workers: 5,
             ttl: Duration::from_secs(1),
+            held: 20_000,
             out: PathBuf::from("target/chaos"),
             sabotage: Sabotage::default(),
         }
@@ -134,6 +140,7 @@ impl Options {
             "--seed" => self.seed = number(0, u64::MAX)?,
             "--workers" => self.workers = usize::try_from(number(2, 50)?).unwrap_or(50),
             "--ttl-ms" => self.ttl = Duration::from_millis(number(200, 60_000)?),
+            "--held" => self.held = u32::try_from(number(0, 1_000_000)?).unwrap_or(0),
             "--out" => self.out = value.into(),
             "--sabotage" => match Sabotage::parse(value) {
                 Some(sabotage) => self.sabotage = sabotage,
@@ -163,6 +170,9 @@ impl Options {
         if self.ttl != usual.ttl {
             line.push_str(&format!(" --ttl-ms {}", self.ttl.as_millis()));
         }
+        if self.held != usual.held {
+            line.push_str(&format!(" --held {}", self.held));
+        }
         if self.sabotage != usual.sabotage {
             line.push_str(&format!(" --sabotage {}", self.sabotage.name()));
         }
@@ -172,6 +182,16 @@ impl Options {
     /// How many faults the run must at least have had: 500 in ten minutes.
     pub fn least_faults(&self) -> u64 {
         self.lasting.as_secs() * 500 / 600
+    }
+
+    /// How many holders of many elections must at least have been killed.
+    pub fn least_deaths(&self) -> usize {
+        schedule::count(self, |fault| matches!(fault, Fault::HolderKill)).min(1)
+    }
+
+    /// How many copies must at least have been put back.
+    pub fn least_rollbacks(&self) -> usize {
+        schedule::count(self, |fault| matches!(fault, Fault::PutBack)).min(1)
     }
 }
 
@@ -187,8 +207,7 @@ mod tests {
     /// The printed command gives the same run.
     #[test]
     fn the_printed_command_is_understood() {
-        let line =
-            "--store postgres --seconds 90 --seed 9 --workers 3 --ttl-ms 500 --sabotage both";
+        let line = "--store postgres --seconds 90 --seed 9 --workers 3 --ttl-ms 500 --held 7 --sabotage both";
         let options = parse(line).unwrap();
         let again = parse(options.command().strip_prefix("cargo xtask chaos ").unwrap()).unwrap();
         assert_eq!(format!("{again:?}"), format!("{options:?}"));
@@ -202,6 +221,7 @@ mod tests {
             ("--minutes 0", "from 1 to"),
             ("--workers 1", "from 2 to 50"),
             ("--seed x", "whole number"),
+            ("--held many", "from 0 to"),
             ("--minutes", "needs a value"),
             ("--colour red", "no option `--colour`"),
             ("--sabotage all", "trust, fence, both"),

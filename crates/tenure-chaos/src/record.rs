@@ -29,11 +29,15 @@ pub enum Line {
     Try {
         /// What is put into the set.
         element: String,
+        /// Before it was sent.
+        at: Nanos,
     },
     /// The store said that the fenced write is there.
     Done {
         /// What was put into the set.
         element: String,
+        /// After the answer.
+        at: Nanos,
     },
     /// The fence refused the write.
     Refused {
@@ -44,6 +48,24 @@ pub enum Line {
     Loose {
         /// What was put into the set.
         element: String,
+        /// Before the counter was read.
+        from: Nanos,
+        /// After the answer.
+        at: Nanos,
+    },
+    /// A holder of many elections won one of those that are looked at.
+    Won {
+        /// Which one.
+        election: u32,
+        /// The term.
+        term: u64,
+    },
+    /// At the moment `at` a holder of many elections led all that it is to lead.
+    Holds {
+        /// How many.
+        count: u32,
+        /// On the common clock.
+        at: Nanos,
     },
     /// At the moment `at` this worker took it to be `wall` o'clock.
     Wall {
@@ -58,10 +80,12 @@ impl Line {
     fn text(&self) -> String {
         match self {
             Self::Trust { term, from, to } => format!("trust {term} {from} {to}\n"),
-            Self::Try { element } => format!("try {element}\n"),
-            Self::Done { element } => format!("done {element}\n"),
+            Self::Try { element, at } => format!("try {element} {at}\n"),
+            Self::Done { element, at } => format!("done {element} {at}\n"),
             Self::Refused { element } => format!("refused {element}\n"),
-            Self::Loose { element } => format!("loose {element}\n"),
+            Self::Loose { element, from, at } => format!("loose {element} {from} {at}\n"),
+            Self::Won { election, term } => format!("won {election} {term}\n"),
+            Self::Holds { count, at } => format!("holds {count} {at}\n"),
             Self::Wall { at, wall } => format!("wall {at} {wall}\n"),
         }
     }
@@ -70,10 +94,6 @@ impl Line {
         let mut words = line.split(' ');
         let kind = words.next()?;
         let rest: Vec<&str> = words.collect();
-        let element = || match rest.as_slice() {
-            [element] if !element.is_empty() => Some((*element).to_owned()),
-            _ => None,
-        };
         Some(match (kind, rest.as_slice()) {
             ("trust", [term, from, to]) => Self::Trust {
                 term: term.parse().ok()?,
@@ -81,13 +101,27 @@ impl Line {
                 to: to.parse().ok()?,
             },
             ("wall", [at, wall]) => Self::Wall { at: at.parse().ok()?, wall: wall.parse().ok()? },
-            ("try", _) => Self::Try { element: element()? },
-            ("done", _) => Self::Done { element: element()? },
-            ("refused", _) => Self::Refused { element: element()? },
-            ("loose", _) => Self::Loose { element: element()? },
+            ("try", [element, at]) => Self::Try { element: name(element)?, at: at.parse().ok()? },
+            ("done", [element, at]) => Self::Done { element: name(element)?, at: at.parse().ok()? },
+            ("refused", [element]) => Self::Refused { element: name(element)? },
+            ("loose", [element, from, at]) => Self::Loose {
+                element: name(element)?,
+                from: from.parse().ok()?,
+                at: at.parse().ok()?,
+            },
+            ("won", [election, term]) => {
+                Self::Won { election: election.parse().ok()?, term: term.parse().ok()? }
+            }
+            ("holds", [count, at]) => {
+                Self::Holds { count: count.parse().ok()?, at: at.parse().ok()? }
+            }
             _ => return None,
         })
     }
+}
+
+fn name(element: &str) -> Option<String> {
+    (!element.is_empty()).then(|| element.to_owned())
 }
 
 /// All whole lines of a log. The last one may have been cut off by a kill; any
@@ -136,11 +170,13 @@ mod tests {
         let element = "s1g2n3".to_owned();
         let lines = [
             Line::Trust { term: 7, from: 1, to: u64::MAX },
-            Line::Try { element: element.clone() },
-            Line::Done { element: element.clone() },
+            Line::Try { element: element.clone(), at: 1 },
+            Line::Done { element: element.clone(), at: 2 },
             Line::Refused { element: element.clone() },
-            Line::Loose { element },
+            Line::Loose { element, from: 3, at: 4 },
             Line::Wall { at: 5, wall: -6 },
+            Line::Won { election: 7, term: 8 },
+            Line::Holds { count: 20_000, at: 9 },
         ];
         let text: String = lines.iter().map(Line::text).collect();
         assert_eq!(parse(&text).unwrap(), lines);
@@ -149,15 +185,24 @@ mod tests {
     /// A kill in the middle of a line costs that line only.
     #[test]
     fn a_line_that_was_cut_off_is_left_out() {
-        assert_eq!(parse("try a\ndone a\ntrust 1 20").unwrap().len(), 2);
+        assert_eq!(parse("try a 1\ndone a 2\ntrust 1 20").unwrap().len(), 2);
         assert_eq!(parse("trust 1 2").unwrap(), []);
     }
 
     /// Evidence that cannot be read is not passed over.
     #[test]
     fn a_line_in_the_middle_that_makes_no_sense_is_an_error() {
-        for bad in ["trust 1 2\n", "trust a 2 3\n", "done\n", "done a b\n", "cheers 1\n", "\n"] {
-            let text = format!("try a\n{bad}");
+        for bad in [
+            "trust 1 2\n",
+            "trust a 2 3\n",
+            "done\n",
+            "done a\n",
+            "done a b\n",
+            "try  1\n",
+            "cheers 1\n",
+            "\n",
+        ] {
+            let text = format!("try a 1\n{bad}");
             assert!(parse(&text).unwrap_err().to_string().contains("line 2"), "{bad:?}");
         }
     }

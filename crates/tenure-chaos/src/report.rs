@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::checker::Verdict;
+use crate::checker::{Death, Verdict};
 use crate::clock::{Nanos, seconds};
 use crate::failure::{Doing, Outcome};
 use crate::nemesis::Mark;
@@ -31,6 +31,10 @@ pub struct Report {
     pub marks: Vec<Mark>,
     /// What the checker says.
     pub verdict: Verdict,
+    /// How many copies of the store were put back.
+    pub rollbacks: usize,
+    /// Holders of many elections that were killed.
+    pub deaths: Vec<Death>,
     /// How long after the last fault somebody led.
     pub healed: Duration,
     /// How many workers had a wall clock that could be jumped.
@@ -50,6 +54,12 @@ impl Report {
         let (faults, least) = (self.marks.len(), self.options.least_faults());
         if u64::try_from(faults).unwrap_or(u64::MAX) < least {
             problems.push(format!("only {faults} faults, and at least {least} are asked for"));
+        }
+        if self.deaths.len() < self.options.least_deaths() {
+            problems.push("no member that leads many elections was killed".into());
+        }
+        if self.rollbacks < self.options.least_rollbacks() {
+            problems.push("no copy of the store was put back".into());
         }
         if self.verdict.acknowledged == 0 {
             problems.push("nobody wrote anything under the fence".into());
@@ -86,6 +96,12 @@ impl Report {
         line("terms led", format!("{terms}, in {:.0} % of the time", self.led() * 100.0));
         line("after the faults", format!("somebody led within {:.1} s", self.healed.as_secs_f64()));
         line("overlaps", verdict.overlaps().to_string());
+        for (death, unled) in self.deaths.iter().zip(&verdict.unled) {
+            line("holder killed", succession(death, *unled));
+        }
+        if self.rollbacks > 0 {
+            line("copies put back", self.forgotten());
+        }
         line(
             "fenced writes",
             format!(
@@ -114,6 +130,15 @@ impl Report {
         text
     }
 
+    /// What the guarantees give up when the store itself goes back, and no more.
+    fn forgotten(&self) -> String {
+        format!(
+            "{}; with them {} fenced writes that had been acknowledged after the copy was made, \
+             and {} overlaps of a forgotten term with the next, within its ttl",
+            self.rollbacks, self.verdict.forgotten, self.verdict.excused
+        )
+    }
+
     fn kinds(&self) -> String {
         let mut kinds: BTreeMap<&str, u32> = BTreeMap::new();
         for mark in &self.marks {
@@ -138,6 +163,21 @@ impl Report {
         }
         Ok(())
     }
+}
+
+fn succession(death: &Death, unled: Nanos) -> String {
+    let taken = match death.taken {
+        Some(taken) => {
+            format!("taken over within {:.1} s", seconds(taken.saturating_sub(death.killed)))
+        }
+        None => "not taken over".into(),
+    };
+    let held = death.held;
+    let unled = seconds(unled);
+    format!(
+        "it led {held} further elections; a sample was {taken}; at that time \
+         nobody led for {unled:.1} s at the longest"
+    )
 }
 
 #[cfg(test)]
@@ -173,8 +213,12 @@ pub(crate) mod tests {
                 acknowledged: 9,
                 loose: 8,
                 loose_lost: 3,
+                forgotten: 4,
+                unled: vec![SECOND / 2],
                 ..Verdict::default()
             },
+            rollbacks: 2,
+            deaths: vec![Death { killed: 104 * SECOND, held: 20_000, taken: Some(109 * SECOND) }],
             healed: Duration::from_millis(500),
             jumps: 0,
             jumped: 0,
@@ -190,12 +234,29 @@ pub(crate) mod tests {
             "2: stop 1, store killed 1",
             "libfaketime is not installed",
             "2, in 70 % of the time",
+            "led 20000 further elections; a sample was taken over within 5.0 s",
+            "nobody led for 0.5 s at the longest",
+            "2; with them 4 fenced writes",
             "9 acknowledged",
             "at least 3 of them lost",
             "verdict           passed",
         ] {
             assert!(text.contains(part), "{part:?} is not in:\n{text}");
         }
+    }
+
+    /// What the schedule has and did not happen was not shown.
+    #[test]
+    fn a_run_without_what_it_was_to_do_does_not_pass() {
+        let mut report = sample();
+        report.options.lasting = Duration::from_secs(60);
+        report.marks = vec![report.marks[0].clone(); 50];
+        assert_eq!(report.problems(), [""; 0]);
+        report.deaths.clear();
+        report.rollbacks = 0;
+        let problems = report.problems().join("; ");
+        assert!(problems.contains("no member that leads many"), "{problems}");
+        assert!(problems.contains("no copy of the store"), "{problems}");
     }
 
     /// Each way to fail fails, and says why.

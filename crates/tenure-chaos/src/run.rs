@@ -14,12 +14,14 @@ use crate::clock;
 use crate::crew::Crew;
 use crate::failure::{Doing, Failure, Outcome};
 use crate::keeper::Keeper;
-use crate::nemesis::{Mark, Nemesis, Victim};
+use crate::nemesis::{History, Mark, Nemesis, Victim};
 use crate::options::{Options, StoreKind};
 use crate::proxy::Proxy;
 use crate::record::Line;
 use crate::report::Report;
+use crate::rollback::Past;
 use crate::schedule;
+use crate::succession::Succession;
 
 /// When faults have ended, somebody must lead within this, on a busy machine too.
 const HEALING: Duration = Duration::from_secs(60);
@@ -50,12 +52,14 @@ async fn whole(options: &Options) -> Outcome<Report> {
     let (victim, urls, direct) = store(options, &folder).await?;
     let mut crew = Crew::new(options, &folder, urls);
     let planned = schedule::plan(options, crew.jumps);
+    let succession = Succession::new(&folder, &direct, options.held, options.ttl);
+    let mut history = History { past: Past::default(), succession };
 
     let from = clock::now();
     crew.fill()?;
-    let mut marks = Nemesis::new(&mut crew, &victim, &planned, from).run().await?;
+    let mut marks = Nemesis::new(&mut crew, &victim, &mut history, &planned, from).run().await?;
     let healed = heal(&mut crew).await?;
-    marks.extend(lessons(&mut crew, &victim, &direct).await?);
+    marks.extend(lessons(&mut crew, &victim, &mut history, &direct).await?);
     let to = clock::now();
     crew.end()?;
     if let Victim::Postgres { proxies, .. } = &victim {
@@ -64,10 +68,9 @@ async fn whole(options: &Options) -> Outcome<Report> {
 
     let mut books = Books::open(&direct).await?;
     books.quiet().await?;
-    let (fenced, loose) = books.read().await?;
-    let logs = crew.logs()?;
-    let jumped = jumped(&logs);
-    let verdict = checker::check(&Evidence { logs, fenced, loose });
+    let evidence = evidence(&crew, &history, &mut books).await?;
+    let jumped = jumped(&evidence.logs);
+    let verdict = checker::check(&evidence);
     let jumps = crew.jumps;
     let report = Report {
         options: options.clone(),
@@ -76,12 +79,23 @@ async fn whole(options: &Options) -> Outcome<Report> {
         to,
         marks,
         verdict,
+        rollbacks: evidence.rollbacks.len(),
+        deaths: evidence.deaths,
         healed,
         jumps,
         jumped,
     };
     report.write()?;
     Ok(report)
+}
+
+/// All that there is by now.
+async fn evidence(crew: &Crew, history: &History, books: &mut Books) -> Outcome<Evidence> {
+    let (fenced, loose) = books.read().await?;
+    let (deaths, holders) = history.succession.outcome()?;
+    let rollbacks = history.past.rollbacks();
+    let logs = crew.logs()?;
+    Ok(Evidence { logs, fenced, loose, ttl: crew.ttl(), rollbacks, deaths, holders })
 }
 
 /// A folder of this run's own, by absolute path: workers run elsewhere.
@@ -148,17 +162,21 @@ async fn heal(crew: &mut Crew) -> Outcome<Duration> {
 /// A short run may have missed the moment between reading and writing every time.
 /// Then leaders are stopped for longer than the ttl, one after the other, until an
 /// unfenced write was lost; each is a fault like any other.
-async fn lessons(crew: &mut Crew, victim: &Victim, direct: &str) -> Outcome<Vec<Mark>> {
+async fn lessons(
+    crew: &mut Crew,
+    victim: &Victim,
+    history: &mut History,
+    direct: &str,
+) -> Outcome<Vec<Mark>> {
     let mut marks = Vec::new();
     for _ in 0..LESSONS {
-        let (fenced, loose) = Books::open(direct).await?.read().await?;
-        let evidence = Evidence { logs: crew.logs()?, fenced, loose };
+        let evidence = evidence(crew, history, &mut Books::open(direct).await?).await?;
         if checker::check(&evidence).loose_lost > 0 {
             break;
         }
         heal(crew).await?;
         let stop = [schedule::lesson(crew.ttl())];
-        marks.extend(Nemesis::new(crew, victim, &stop, clock::now()).run().await?);
+        marks.extend(Nemesis::new(crew, victim, history, &stop, clock::now()).run().await?);
         // The one that was continued writes what it had in mind.
         tokio::time::sleep(crew.ttl()).await;
     }

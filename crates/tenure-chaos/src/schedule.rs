@@ -70,6 +70,12 @@ pub(crate) enum Fault {
         /// For how long.
         lasting: Duration,
     },
+    /// The store is stopped, copied, and started again.
+    Copy,
+    /// The store is stopped, and the copy put in its place.
+    PutBack,
+    /// A further member that leads very many elections is killed.
+    HolderKill,
     /// The worker's wall clock is set to another time.
     Jump {
         /// Whose: a worker whose wall clock is in our hands.
@@ -92,6 +98,9 @@ impl Fault {
             Self::StoreKill { .. } => "store killed",
             Self::Hog { .. } => "lock held",
             Self::Jump { .. } => "clock jump",
+            Self::Copy => "copied",
+            Self::PutBack => "copy put back",
+            Self::HolderKill => "holder killed",
         }
     }
 }
@@ -110,6 +119,40 @@ const GAP_MS: (u64, u64) = (300, 1_300);
 /// The first fault waits until workers have started.
 const FIRST: Duration = Duration::from_secs(2);
 
+/// What is too much work for dice comes by the clock, again and again.
+const ROUND: Duration = Duration::from_secs(50);
+const COPY: Duration = Duration::from_secs(5);
+const PUT_BACK: Duration = Duration::from_secs(13);
+const HOLDER: Duration = Duration::from_secs(17);
+/// A holder needs some time to win so many elections.
+const CLAIMING: Duration = Duration::from_secs(10);
+
+/// The faults that come by the clock. A copy is made in every second round, so that
+/// each is put back twice.
+fn by_the_clock(options: &Options) -> Vec<Planned> {
+    let mut planned = Vec::new();
+    let mut round = Duration::ZERO;
+    let mut fresh = true;
+    while round < options.lasting {
+        if fresh {
+            planned.push(Planned { at: round + COPY, fault: Fault::Copy });
+        }
+        planned.push(Planned { at: round + PUT_BACK, fault: Fault::PutBack });
+        if options.held > 0 && round + HOLDER + CLAIMING < options.lasting {
+            planned.push(Planned { at: round + HOLDER, fault: Fault::HolderKill });
+        }
+        round += ROUND;
+        fresh = !fresh;
+    }
+    planned.retain(|p| p.at < options.lasting);
+    planned
+}
+
+/// How many of the faults that come by the clock are of a kind.
+pub(crate) fn count(options: &Options, kind: impl Fn(&Fault) -> bool) -> usize {
+    by_the_clock(options).iter().filter(|planned| kind(&planned.fault)).count()
+}
+
 /// The whole schedule of a run. `jumps` says how many of the first places have a
 /// wall clock that can be jumped.
 pub(crate) fn plan(options: &Options, jumps: usize) -> Vec<Planned> {
@@ -122,6 +165,8 @@ pub(crate) fn plan(options: &Options, jumps: usize) -> Vec<Planned> {
         planned.push(Planned { at, fault });
         at += dice.millis(GAP_MS.0, GAP_MS.1);
     }
+    planned.extend(by_the_clock(options));
+    planned.sort_by_key(|p| p.at);
     planned
 }
 
@@ -239,18 +284,45 @@ mod tests {
             let names = ten_minutes(store, 3).into_iter().map(|p| p.fault.name());
             names.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()
         };
-        assert_eq!(kinds(StoreKind::Sqlite), ["clock jump", "kill -9", "lock held", "stop"]);
+        let sqlite = [
+            "clock jump",
+            "copied",
+            "copy put back",
+            "holder killed",
+            "kill -9",
+            "lock held",
+            "stop",
+        ];
+        assert_eq!(kinds(StoreKind::Sqlite), sqlite);
         let postgres = [
             "black hole",
             "clock jump",
+            "copied",
+            "copy put back",
             "cut",
             "delay",
             "half close",
+            "holder killed",
             "kill -9",
             "stop",
             "store killed",
         ];
         assert_eq!(kinds(StoreKind::Postgres), postgres);
+    }
+
+    /// A copy is put back only after it was made, and each is put back twice.
+    #[test]
+    fn a_copy_is_made_before_it_is_put_back() {
+        let planned = by_the_clock(&Options::default());
+        let names: Vec<_> = planned.iter().take(5).map(|p| p.fault.name()).collect();
+        assert_eq!(
+            names,
+            ["copied", "copy put back", "holder killed", "copy put back", "holder killed"]
+        );
+        let short = Options { lasting: Duration::from_secs(20), ..Options::default() };
+        assert_eq!((short.least_rollbacks(), short.least_deaths()), (1, 0));
+        let none = Options { held: 0, ..Options::default() };
+        assert_eq!((none.least_rollbacks(), none.least_deaths()), (1, 0));
     }
 
     /// Where no wall clock is in our hands, none is jumped.

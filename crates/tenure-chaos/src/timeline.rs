@@ -17,7 +17,7 @@ const TOP: f64 = 44.0;
 const GAP: f64 = 22.0;
 
 /// The colour of each kind of fault.
-const COLOURS: [(&str, &str); 9] = [
+const COLOURS: [(&str, &str); 12] = [
     ("kill -9", "#c00000"),
     ("stop", "#707070"),
     ("cut", "#e06000"),
@@ -27,6 +27,9 @@ const COLOURS: [(&str, &str); 9] = [
     ("store killed", "#ff4040"),
     ("lock held", "#4060c0"),
     ("clock jump", "#a000c0"),
+    ("copied", "#40a040"),
+    ("copy put back", "#006000"),
+    ("holder killed", "#900050"),
 ];
 
 /// The picture as SVG.

@@ -94,7 +94,7 @@ pub fn work(orders: &Orders) -> Outcome {
 }
 
 /// However the parent ends, this process ends with it, stopped or not.
-fn die_with(parent: u32) -> Outcome {
+pub(crate) fn die_with(parent: u32) -> Outcome {
     set_parent_process_death_signal(Some(Signal::KILL)).doing(|| "follow the parent".into())?;
     // It may have ended before.
     let now = getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
@@ -115,7 +115,7 @@ async fn connect(orders: &Orders) -> Tenure {
 
 /// For whoever looks into what a worker said; standard error is a file.
 #[allow(clippy::print_stderr)]
-fn say(what: &dyn std::fmt::Display) {
+pub(crate) fn say(what: &dyn std::fmt::Display) {
     eprintln!("{}: {what}", clock::now());
 }
 
@@ -154,17 +154,19 @@ impl Desk<'_> {
         self.written += 1;
         let element = format!("{}n{}", self.orders.worker, self.written);
 
+        let from = clock::now();
         let value = books.loose_value().await? + 1;
         tokio::time::sleep(LOOSE_HOLD).await;
         let row = Row { element: element.clone(), term: leadership.token(), value };
         books.loose_write(&row).await?;
-        self.log.write(&Line::Loose { element: element.clone() })?;
+        let at = clock::now();
+        self.log.write(&Line::Loose { element: element.clone(), from, at })?;
 
-        self.log.write(&Line::Try { element: element.clone() })?;
+        self.log.write(&Line::Try { element: element.clone(), at: clock::now() })?;
         let fence = !self.orders.sabotage.fence;
         let write = Fenced { leadership, fence, element: &element, hold: FENCED_HOLD };
         let line = match books.fenced(write).await? {
-            Written::Done => Line::Done { element },
+            Written::Done => Line::Done { element, at: clock::now() },
             Written::Refused => Line::Refused { element },
         };
         self.log.write(&line)?;

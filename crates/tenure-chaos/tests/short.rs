@@ -19,13 +19,17 @@ fn said(output: &Output) -> String {
 }
 
 /// Promises 1 to 3, M1, M2, T1 to T4, C40: nobody overlaps, and nothing fenced is
-/// lost, under faults under which unfenced writes are.
+/// lost, under faults under which unfenced writes are. P2, M5: a member of many
+/// elections that is killed is taken over. R6, M6: a copy of the file that is put back
+/// gives out no number twice.
 #[test]
 fn faults_cost_no_fenced_write_and_make_no_two_leaders() {
     let out = tempfile::tempdir().unwrap();
-    let run = chaos("--store sqlite --seconds 25 --seed 11", &out);
+    let run = chaos("--store sqlite --seconds 28 --seed 11 --held 2000", &out);
     let said = said(&run);
     assert!(run.status.success(), "{said}");
+    assert!(said.contains("copy put back 1"), "{said}");
+    assert!(said.contains("it led 2000 further elections"), "{said}");
     assert!(said.contains("verdict           passed"), "{said}");
     let folder = out.path().join("sqlite-11");
     let report = std::fs::read_to_string(folder.join("report.txt")).unwrap();

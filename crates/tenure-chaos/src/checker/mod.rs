@@ -1,13 +1,18 @@
 //! The checker: from what workers wrote down and what is left in the store to a
 //! verdict. It is a function; it reads no file and no clock.
 
+mod forgotten;
+mod holders;
 mod ledger;
 mod trust;
 
 use std::fmt;
+use std::time::Duration;
 
-use crate::clock::Nanos;
+use crate::clock::{Nanos, seconds};
 use crate::record::Line;
+
+pub use forgotten::{Rollback, Span};
 
 /// A worker process: which place it had, and which life of that place it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,6 +62,17 @@ pub struct Ledger {
     pub rows: Vec<Row>,
 }
 
+/// A holder of many elections was killed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Death {
+    /// When.
+    pub killed: Nanos,
+    /// How many elections it led.
+    pub held: u32,
+    /// When another led a sample of them; `None` if that took too long.
+    pub taken: Option<Nanos>,
+}
+
 /// Everything a run left behind.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
@@ -66,6 +82,14 @@ pub struct Evidence {
     pub fenced: Ledger,
     /// What was written without one.
     pub loose: Ledger,
+    /// The ttl of the workers.
+    pub ttl: Duration,
+    /// Older copies of the store that were put back.
+    pub rollbacks: Vec<Rollback>,
+    /// Holders of many elections that were killed.
+    pub deaths: Vec<Death>,
+    /// What they and their heirs wrote down, in order.
+    pub holders: Vec<Vec<Line>>,
 }
 
 /// Something that must not be.
@@ -85,6 +109,33 @@ pub enum Violation {
         /// The later.
         later: Reign,
     },
+    /// An election of a holder of many was won under a number not above an earlier.
+    HeldNotRising {
+        /// Which one.
+        election: u32,
+        /// The number before.
+        before: u64,
+        /// The number after.
+        term: u64,
+    },
+    /// What a killed holder of many elections led was not taken over.
+    NotTakenOver {
+        /// How many it led.
+        held: u32,
+        /// The time there was.
+        within: Duration,
+    },
+    /// Nobody led while a killed holder of many elections was ended and replaced.
+    Unled {
+        /// When the holder was killed.
+        after: Nanos,
+        /// For how long nobody led.
+        lasting: Nanos,
+    },
+    /// A write is there that an older copy of the store cannot have had.
+    Returned(String),
+    /// A write is there under a term that the store has forgotten.
+    Forgotten(Row),
     /// A write that the store acknowledged is not there.
     Lost(String),
     /// A write is there more than once.
@@ -119,6 +170,27 @@ impl fmt::Display for Violation {
                 f,
                 "terms do not rise: {} had term {}, and later {} had term {}",
                 earlier.worker, earlier.term, later.worker, later.term
+            ),
+            Self::HeldNotRising { election, before, term } => write!(
+                f,
+                "terms do not rise: held-{election} had term {before}, and later term {term}"
+            ),
+            Self::NotTakenOver { held, within } => write!(
+                f,
+                "not taken over: a sample of {held} elections of a killed member, within {within:?}"
+            ),
+            Self::Unled { after, lasting } => write!(
+                f,
+                "nobody led for {:.1} s after a member of many elections was killed at {after} ns",
+                seconds(*lasting)
+            ),
+            Self::Returned(element) => {
+                write!(f, "returned: {element} is there, though the store was put back before it")
+            }
+            Self::Forgotten(row) => write!(
+                f,
+                "forgotten: {} is there under term {}, which the store has forgotten",
+                row.element, row.term
             ),
             Self::Lost(element) => write!(f, "lost: {element} was acknowledged and is not there"),
             Self::Doubled(what) => write!(f, "doubled: {what} is there more than once"),
@@ -155,6 +227,13 @@ pub struct Verdict {
     /// How many of those the counter does not show: at least that many updates
     /// were lost.
     pub loose_lost: u64,
+    /// Fenced writes that were acknowledged and forgotten with what an older copy of
+    /// the store did not have.
+    pub forgotten: u64,
+    /// Overlaps of a term that was so forgotten with the first after it.
+    pub excused: usize,
+    /// The longest time without a leader after each death of a holder of many.
+    pub unled: Vec<Nanos>,
 }
 
 impl Verdict {
@@ -165,9 +244,21 @@ impl Verdict {
 
     /// How many violations are about fenced writes.
     pub fn broken_writes(&self) -> usize {
-        let trust =
-            |v: &&Violation| matches!(v, Violation::Overlap { .. } | Violation::NotRising { .. });
-        self.violations.len() - self.violations.iter().filter(trust).count()
+        let writes = |v: &&Violation| match v {
+            Violation::Overlap { .. }
+            | Violation::NotRising { .. }
+            | Violation::HeldNotRising { .. }
+            | Violation::NotTakenOver { .. }
+            | Violation::Unled { .. } => false,
+            Violation::Returned(_)
+            | Violation::Forgotten(_)
+            | Violation::Lost(_)
+            | Violation::Doubled(_)
+            | Violation::Unasked(_)
+            | Violation::Stale { .. }
+            | Violation::Sum { .. } => true,
+        };
+        self.violations.iter().filter(writes).count()
     }
 }
 
@@ -175,7 +266,14 @@ impl Verdict {
 pub fn check(evidence: &Evidence) -> Verdict {
     let reigns = trust::reigns(&evidence.logs);
     let mut verdict = ledger::check(evidence);
-    verdict.violations.splice(0..0, trust::check(&reigns));
+    let forgotten = forgotten::terms(&evidence.rollbacks, &reigns, evidence.ttl);
+    let late = evidence.fenced.rows.iter().filter(|row| forgotten.contains(&row.term));
+    verdict.violations.extend(late.cloned().map(Violation::Forgotten));
+    let (overlaps, excused) = trust::check(&reigns, &evidence.rollbacks, evidence.ttl);
+    verdict.violations.splice(0..0, overlaps);
+    verdict.violations.extend(holders::check(&evidence.deaths, &evidence.holders, &reigns));
+    verdict.unled = evidence.deaths.iter().map(|death| holders::unled(death, &reigns)).collect();
+    verdict.excused = excused;
     verdict.reigns = reigns;
     verdict
 }

@@ -1,7 +1,9 @@
 //! Intervals of trust: those of different workers have no moment in common, and
 //! a later one has a higher term.
 
-use super::{Reign, Violation, Worker};
+use std::time::Duration;
+
+use super::{Reign, Rollback, Violation, Worker};
 use crate::record::Line;
 
 /// The reigns in all logs, in the order in which they began.
@@ -25,14 +27,25 @@ pub(super) fn reigns(logs: &[(Worker, Vec<Line>)]) -> Vec<Reign> {
     reigns
 }
 
-/// `reigns` is in the order in which they began.
-pub(super) fn check(reigns: &[Reign]) -> Vec<Violation> {
+/// What must not be, and how many overlaps are excused by an older copy of the store
+/// that was put back. `reigns` is in the order in which they began.
+pub(super) fn check(
+    reigns: &[Reign],
+    rollbacks: &[Rollback],
+    ttl: Duration,
+) -> (Vec<Violation>, usize) {
     let mut found = Vec::new();
+    let mut excused = 0;
     for (at, second) in reigns.iter().enumerate() {
         let before = &reigns[..at];
         // Both ends are moments of trust, so meeting in one is too much.
         let others = before.iter().filter(|first| first.worker != second.worker);
-        if let Some(first) = others.max_by_key(|first| first.to).filter(|f| f.to >= second.from) {
+        let beside = others.filter(|first| first.to >= second.from);
+        let is_excused = |first: &&Reign| rollbacks.iter().any(|r| r.excuses(first, second, ttl));
+        let (excusable, broken): (Vec<_>, Vec<_>) = beside.partition(is_excused);
+        excused += excusable.len();
+        if let Some(first) = broken.into_iter().max_by_key(|first| first.to) {
+            let first: &Reign = first;
             let (first, second) = (first.clone(), second.clone());
             found.push(Violation::Overlap { first, second });
         }
@@ -43,7 +56,7 @@ pub(super) fn check(reigns: &[Reign]) -> Vec<Violation> {
             found.push(Violation::NotRising { earlier, later });
         }
     }
-    found
+    (found, excused)
 }
 
 #[cfg(test)]
@@ -56,7 +69,9 @@ mod tests {
     }
 
     fn found(logs: &[(Worker, Vec<Line>)]) -> Vec<String> {
-        check(&reigns(logs)).iter().map(Violation::to_string).collect()
+        let (found, excused) = check(&reigns(logs), &[], Duration::ZERO);
+        assert_eq!(excused, 0);
+        found.iter().map(Violation::to_string).collect()
     }
 
     /// One after the other, however close.
