@@ -33,7 +33,8 @@ fn watch_and_run_ride_out_a_server_that_is_killed_and_restarted() {
     assert!(said.contains(&format!("127.0.0.1:{}", server.port)), "which host: {said}");
 
     server.up();
-    watch.until_printed("\"term\":2");
+    watch.until_printed("\"member\":\"b\"");
+    wait_for("the second term", || watch.printed().matches("\"elected\"").nth(1).map(drop));
     let printed = watch.printed();
     let elected = printed.lines().filter(|line| line.contains("\"elected\""));
     let terms: Vec<u64> = elected
@@ -41,7 +42,8 @@ fn watch_and_run_ride_out_a_server_that_is_killed_and_restarted() {
             serde_json::from_str::<serde_json::Value>(line).unwrap()["term"].as_u64().unwrap()
         })
         .collect();
-    assert_eq!(terms, [1, 2], "{printed}");
+    // A server that was started again may have forgotten numbers: the next one jumps.
+    assert!(terms.len() == 2 && terms[0] == 1 && terms[1] > 1, "{printed}");
 }
 
 /// A program that is handed the election trusts it for less than its command's

@@ -65,6 +65,7 @@ impl Mutation {
         Mutation::Machine(Machine::OldLooks),
         Mutation::Machine(Machine::TrustHints),
         Mutation::Machine(Machine::EndedGoesOn),
+        Mutation::Machine(Machine::BelieveRollbacks),
         Mutation::Machine(Machine::TakeOverForTtl),
         Mutation::Machine(Machine::TakenForGranted),
         Mutation::Machine(Machine::AnyBeatTakesOn),
@@ -101,7 +102,11 @@ impl Mutation {
     /// The kind of world it is looked for in, if only one kind has the rule.
     #[must_use]
     pub fn scenario(self) -> Option<Scenario> {
-        matches!(self, Mutation::Cas(_)).then_some(Scenario::Cas)
+        match self {
+            Mutation::Cas(_) => Some(Scenario::Cas),
+            Mutation::Machine(Machine::BelieveRollbacks) => Some(Scenario::Jump),
+            _ => None,
+        }
     }
 
     /// Whether clocks stop while their hosts are suspended.

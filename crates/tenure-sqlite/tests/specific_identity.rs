@@ -183,8 +183,8 @@ async fn a_file_that_is_put_back_is_the_one_that_is_open() {
     joined(&store, &member("a", 1)).await;
 }
 
-/// R5: with another process that has made a new file in the meantime, and leads
-/// in it with the same number.
+/// R5, M6: with another process that has made a new file in the meantime, and leads
+/// in it, under a higher number: what is kept beside the file knows of the first.
 #[test]
 fn a_leader_whose_database_was_removed_gives_up_beside_the_leader_of_the_new_one() {
     let place = Place::new();
@@ -196,7 +196,7 @@ fn a_leader_whose_database_was_removed_gives_up_beside_the_leader_of_the_new_one
         fs::remove_file(beside(&place.path(), suffix)).unwrap();
     }
     let mut second = Process::start(ENTRY, "lead and beat", &place.path());
-    assert_eq!(second.hears(), "1", "it cannot know");
+    assert!(second.hears().parse::<u64>().unwrap() > 1, "a number is not given out twice");
     first.tell("beat");
     has(&first.hears(), &["error: ", "replaced while it was open", "two leaders"]);
     first.tell("beat");

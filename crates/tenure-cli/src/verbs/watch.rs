@@ -84,6 +84,9 @@ impl Lines {
         {
             self.leaders.insert(term.election.clone(), term.member.clone());
         }
+        if let Happening::Released { election, .. } = what {
+            self.leaders.remove(election);
+        }
         match (what, what.election()) {
             (_, Some(election)) => self.wants(election),
             (Happening::Left { member } | Happening::Ended { member, .. }, None) => {

@@ -1,5 +1,5 @@
-//! N1, H3, M6: nobody is told of a rollback where there was none, nobody loses a term on a mere word, and nobody goes on leading once the
-//! store has said that its life is over.
+//! N1, H3, M6: nobody is told of a rollback where there was none, nobody loses a term on
+//! a mere word, and nobody goes on leading once the store has said that its life is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 

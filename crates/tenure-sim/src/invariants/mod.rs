@@ -32,6 +32,7 @@ mod one_trusts;
 mod orphans;
 mod pauses;
 mod replication;
+mod rollbacks;
 mod somebody_leads;
 mod spinning;
 mod strays;
@@ -113,6 +114,7 @@ impl Checks {
             (Box::new(trust_within_grant::TrustWithinGrant::new(&setup)), After::Holds),
             (Box::new(loss::LossInTime::default()), After::Holds),
             (Box::new(losses::Losses::new(&setup)), After::NotJudged),
+            (Box::new(rollbacks::Rollbacks::new(&setup)), After::Holds),
             (Box::new(fence::Fence::default()), fence),
             (Box::new(observers::NeverBack::new(&setup)), older),
             (Box::new(members::Members::default()), After::NotJudged),
