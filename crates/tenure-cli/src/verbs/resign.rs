@@ -99,12 +99,12 @@ async fn follow(
                 {
                     ended = Some(cause);
                 }
-                // Its term is over with it, before that is written down.
+                // If it was not given up, its term is over with its leader's life.
                 Happening::Left { member } if member.id == *leader => {
-                    ended = Some(ReleaseCause::Left);
+                    ended.get_or_insert(ReleaseCause::Left);
                 }
                 Happening::Ended { member, cause } if member.id == *leader => {
-                    ended = Some(ReleaseCause::Ended(cause));
+                    ended.get_or_insert(ReleaseCause::Ended(cause));
                 }
                 Happening::Elected { term } if term.election == *name && term.number > number => {
                     let cause = ended.unwrap_or(ReleaseCause::SteppedDown);
