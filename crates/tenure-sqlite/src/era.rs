@@ -8,7 +8,7 @@
 //! not synced itself: so it may be *behind* the file, which proves nothing. If it is
 //! *ahead*, the file is an older copy.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
 use rusqlite::params;
@@ -77,7 +77,7 @@ impl Txn<'_> {
 }
 
 /// What is known beside the file of what it held.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Beside {
     /// The sum of its journals' places.
     pub(crate) total: u64,
@@ -85,26 +85,59 @@ pub(crate) struct Beside {
     pub(crate) number: u64,
 }
 
-/// Where that stands.
-const HIGHEST: &str = "highest";
+/// How the names of the files begin that say so: the numbers are in the name.
+const HIGHEST: &str = "highest-";
 
 impl Beside {
     pub(crate) fn read(directory: &Path) -> Self {
-        let text = fs::read_to_string(directory.join(HIGHEST)).unwrap_or_default();
-        let mut words = text.split_whitespace().map(|word| word.parse().unwrap_or_default());
-        let mut next = || words.next().unwrap_or_default();
-        Self { total: next(), number: next() }
+        Self::known(directory).into_iter().fold(Self::default(), Self::with)
     }
 
     /// The file has held as much: that was committed, and survives a power cut.
+    ///
+    /// A process can be killed or stopped between any two steps, and others do the same
+    /// meanwhile. So nothing is written over: what is known is the highest of some
+    /// files, each made in one step, and one is removed only if another stood beside it
+    /// that says as much. The highest before stays until the next time, so that nobody
+    /// who reads the directory meanwhile misses both.
     pub(crate) fn note(self, directory: &Path) {
-        let known = Self::read(directory);
-        let total = self.total.max(known.total);
-        let text = format!("{total} {}\n", self.number.max(known.number));
-        if let Err(error) = fs::write(directory.join(HIGHEST), text) {
+        let known = Self::known(directory);
+        let before = known.iter().copied().fold(Self::default(), Self::with);
+        let now = before.with(self);
+        if !known.contains(&now)
+            && let Err(error) = File::create(directory.join(now.name()))
+        {
             let directory = directory.display();
             tracing::debug!(%error, %directory, "what the file holds is not noted beside it");
+            return;
         }
+        let kept = if known.contains(&before) { before } else { now };
+        for old in known.into_iter().filter(|old| *old != kept && *old != now) {
+            // Whoever else removes it is right as well.
+            drop(fs::remove_file(directory.join(old.name())));
+        }
+    }
+
+    /// All that is said, in no order.
+    fn known(directory: &Path) -> Vec<Self> {
+        let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+        let names = entries.flatten().map(|entry| entry.file_name());
+        names.filter_map(|name| Self::parse(name.to_str()?)).collect()
+    }
+
+    /// The higher of both, in each of the two.
+    fn with(self, other: Self) -> Self {
+        let number = self.number.max(other.number);
+        Self { total: self.total.max(other.total), number }
+    }
+
+    fn name(self) -> String {
+        format!("{HIGHEST}{}-{}", self.total, self.number)
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        let (total, number) = name.strip_prefix(HIGHEST)?.split_once('-')?;
+        Some(Self { total: total.parse().ok()?, number: number.parse().ok()? })
     }
 }
 
@@ -112,4 +145,46 @@ impl Beside {
 /// unless it had more than one in each second since then.
 pub(crate) fn clock(wall: Timestamp) -> u64 {
     wall.unix_millis().saturating_sub(EPOCH_MS) / 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn beside(total: u64, number: u64) -> Beside {
+        Beside { total, number }
+    }
+
+    /// R6, M6: as of a process that is killed in the middle of a note, a reader at any
+    /// moment between its steps still knows what was known before.
+    #[test]
+    fn what_lies_beside_a_file_never_goes_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path();
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| (1..=1_000).for_each(|n| beside(n, n).note(path)));
+            let mut seen = Beside::default();
+            while !writer.is_finished() {
+                let now = Beside::read(path);
+                assert!(now.total >= seen.total && now.number >= seen.number, "{now:?} {seen:?}");
+                seen = now;
+            }
+        });
+        assert_eq!(Beside::read(path), beside(1_000, 1_000));
+        assert_eq!(fs::read_dir(path).unwrap().count(), 2, "old notes are removed");
+    }
+
+    /// One who was stopped for a while says what is long known.
+    #[test]
+    fn a_late_note_takes_nothing_back() {
+        let dir = tempfile::tempdir().unwrap();
+        for (total, number) in [(50, 3), (10, 2), (40, 9), (50, 9), (51, 0)] {
+            beside(total, number).note(dir.path());
+        }
+        assert_eq!(Beside::read(dir.path()), beside(51, 9));
+        assert_eq!(Beside::parse("highest-7-8"), Some(beside(7, 8)));
+        for other in ["highest", "highest-7", "highest-a-8", "7-8", "line"] {
+            assert_eq!(Beside::parse(other), None, "{other}");
+        }
+    }
 }
