@@ -15,7 +15,7 @@ use crate::record::{self, Line};
 
 /// A holder that does not lead all its elections within this is given up, and
 /// counts for nothing. A store that is killed and locked takes its time.
-const CLAIMING: Duration = Duration::from_secs(60);
+const CLAIMING: Duration = Duration::from_secs(120);
 /// Within this the sample must have been taken over.
 pub(crate) const TAKING: Duration = Duration::from_secs(30);
 /// How recently a holder must have said that it leads all when it is killed.
