@@ -191,6 +191,16 @@ pub(crate) enum PresetName {
     Patient,
 }
 
+impl From<PresetName> for tenure::Preset {
+    fn from(name: PresetName) -> Self {
+        match name {
+            PresetName::Fast => Self::Fast,
+            PresetName::Normal => Self::Normal,
+            PresetName::Patient => Self::Patient,
+        }
+    }
+}
+
 /// Whether to start the command again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Restart {

@@ -26,8 +26,8 @@ use failure::{Failure, Outcome};
 fn main() -> ExitCode {
     // How `tenure run` starts its own helpers; not for people, and not a matter
     // of the command line's rules.
-    if let Some(exit) = run::hidden(std::env::args_os().skip(1)) {
-        return exit.into();
+    if let Some(end) = tenure_guard::helper(std::env::args_os().skip(1)) {
+        return run::helper_exit(end).into();
     }
     // Mistakes in the command line are clap's to explain; it ends with 2.
     let cli = Cli::parse();

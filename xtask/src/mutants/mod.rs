@@ -42,8 +42,15 @@ const STATEMENTS: [(&str, &str); 2] = [
 ];
 
 /// The crates that cargo-mutants is run over.
-const CRATES: [&str; 6] =
-    ["tenure-core", "tenure-store", "tenure-sqlite", "tenure-postgres", "tenure", "tenure-cli"];
+const CRATES: [&str; 7] = [
+    "tenure-core",
+    "tenure-store",
+    "tenure-sqlite",
+    "tenure-postgres",
+    "tenure",
+    "tenure-guard",
+    "tenure-cli",
+];
 
 /// What to do for those who want the other half too.
 const INSTALL: &str = "cargo-mutants is not installed, so the Rust code was left alone; to \

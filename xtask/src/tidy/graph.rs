@@ -17,6 +17,8 @@ pub(crate) enum Layer {
     Proof,
     /// What users add.
     Facade,
+    /// What programs share: the guardian, the shapes of answers. Knows the words alone.
+    Shared,
     /// Programs and services over the public API.
     Above,
 }
@@ -31,6 +33,7 @@ pub(crate) fn layer(name: &str) -> Option<Layer> {
         "tenure-core" => Layer::Core,
         "tenure-store" => Layer::Store,
         "tenure-conformance" | "tenure-model" | "tenure-sim" => Layer::Proof,
+        "tenure-api" | "tenure-guard" => Layer::Shared,
         "tenure-chaos" | "tenure-cli" | "tenure-registry" | "tenure-server" | "tenure-grpc" => {
             Layer::Above
         }
@@ -43,10 +46,10 @@ pub(crate) fn layer(name: &str) -> Option<Layer> {
 fn below(layer: Layer) -> &'static [Layer] {
     match layer {
         Layer::Core => &[],
-        Layer::Store => &[Layer::Core],
+        Layer::Store | Layer::Shared => &[Layer::Core],
         Layer::Backend | Layer::Proof => &[Layer::Core, Layer::Store],
         Layer::Facade => &[Layer::Core, Layer::Store, Layer::Backend],
-        Layer::Above => &[Layer::Facade, Layer::Above],
+        Layer::Above => &[Layer::Facade, Layer::Shared, Layer::Above],
     }
 }
 
@@ -123,6 +126,8 @@ mod tests {
             ("tenure-conformance", "tenure-store"),
             ("tenure", "tenure-sqlite"),
             ("tenure-cli", "tenure"),
+            ("tenure-cli", "tenure-guard"),
+            ("tenure-guard", "tenure-core"),
             ("tenure-chaos", "tenure"),
             ("xtask", "tenure-sqlite"),
         ] {
@@ -138,6 +143,8 @@ mod tests {
             ("tenure-sqlite", "tenure-conformance"),
             ("tenure-conformance", "tenure-sqlite"),
             ("tenure", "tenure-conformance"),
+            ("tenure-api", "tenure"),
+            ("tenure-guard", "tenure-store"),
             ("tenure-cli", "tenure-sqlite"),
             ("tenure-cli", "tenure-core"),
         ] {

@@ -6,15 +6,12 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use tenure::{Leadership, LostReason, StopReason, Stopping, Tenure};
+use tenure_guard::{CommandEnd, CommandSpec, Guarded, Report, Signals, Terminal, is_ending, now};
 use tokio::sync::Notify;
 
 use super::command;
-use super::signals::{Signals, ends};
-use super::terminal::Terminal;
 use super::timings::Timings;
 use super::told;
-use super::ward::{End, Ward};
-use super::wire::{Order, Report};
 use crate::args::{OnLost, Restart, RunArgs};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -73,17 +70,17 @@ pub(crate) async fn lead(
         if let Some(signal) = settle(job, &leadership, signals).await {
             return Ok(Ended::Done(Exit::signal(signal)));
         }
-        let began = super::clock::now();
+        let began = now();
         let life = Life::begin(tenure, job, &leadership)?;
         let Over { end, why, signalled, lost } = life.run(signals).await;
         let exit = exit_of(end);
         match end {
-            End::Failed(errno) => {
+            CommandEnd::Failed(errno) => {
                 let error = std::io::Error::from_raw_os_error(errno);
                 say(&format!("the command could not be started: {error}"));
             }
-            End::Stuck(pid) => told::leave_behind(pid),
-            End::Exited(_) | End::Killed(_) => {}
+            CommandEnd::Stuck(pid) => told::leave_behind(pid),
+            CommandEnd::Exited(_) | CommandEnd::Killed(_) => {}
         }
         if let Some(reason) = lost.filter(|_| !quiet) {
             told::lost(tenure, &leadership, reason).await;
@@ -115,7 +112,7 @@ pub(crate) async fn lead(
             return Ok(ended);
         }
         // One that ran for a while starts over with the shortest pause.
-        if super::clock::now().since(began) > PAUSES.1 {
+        if now().since(began) > PAUSES.1 {
             pause = PAUSES.0;
         }
         if !quiet {
@@ -134,32 +131,33 @@ pub(crate) async fn lead(
     }
 }
 
-fn again(restart: Restart, end: End) -> bool {
-    let interrupted = [Signal::INT, Signal::QUIT, Signal::HUP].map(|s| End::Killed(s.as_raw()));
+fn again(restart: Restart, end: CommandEnd) -> bool {
+    let interrupted =
+        [Signal::INT, Signal::QUIT, Signal::HUP].map(|s| CommandEnd::Killed(s.as_raw()));
     match restart {
         // Whoever pressed Ctrl-C did not mean "again".
         _ if interrupted.contains(&end) => false,
         Restart::Never => false,
-        Restart::OnFailure => end != End::Exited(0),
+        Restart::OnFailure => end != CommandEnd::Exited(0),
         Restart::Always => true,
     }
 }
 
-fn exit_of(end: End) -> Exit {
+fn exit_of(end: CommandEnd) -> Exit {
     match end {
-        End::Exited(code) => Exit::Passed(u8::try_from(code).unwrap_or(u8::MAX)),
-        End::Killed(signal) => Exit::signal(signal),
-        End::Failed(_) | End::Stuck(_) => Exit::System,
+        CommandEnd::Exited(code) => Exit::Passed(u8::try_from(code).unwrap_or(u8::MAX)),
+        CommandEnd::Killed(signal) => Exit::signal(signal),
+        CommandEnd::Failed(_) | CommandEnd::Stuck(_) => Exit::System,
     }
 }
 
 /// One life of the command.
 struct Life<'a> {
-    ward: Ward,
+    guarded: Guarded,
     job: &'a Job<'a>,
     leadership: &'a Leadership,
     terminal: Option<Terminal>,
-    end: Option<End>,
+    end: Option<CommandEnd>,
     why: Why,
     signalled: bool,
     lost: Option<LostReason>,
@@ -167,7 +165,7 @@ struct Life<'a> {
 
 /// How one life of the command ended.
 struct Over {
-    end: End,
+    end: CommandEnd,
     why: Why,
     /// Whether a signal asked this process to end meanwhile.
     signalled: bool,
@@ -180,7 +178,7 @@ struct Over {
 /// which signal came meanwhile.
 async fn settle(job: &Job<'_>, leadership: &Leadership, signals: &mut Signals) -> Option<i32> {
     let mut lost = std::pin::pin!(leadership.lost());
-    while job.timings.deadlines(leadership.trusted_until()).term_at <= super::clock::now() {
+    while job.timings.deadlines(leadership.trusted_until()).term_at <= now() {
         tokio::select! {
             () = job.renewals.notified() => {}
             _ = &mut lost => return None,
@@ -199,13 +197,26 @@ impl<'a> Life<'a> {
             &job.context.shown_store(),
             &job.context.namespace,
         );
-        let deadlines = job.timings.deadlines(leadership.trusted_until());
-        let lock = leadership.liveness_lock();
-        let ward = Ward::start(&job.args.command, environment, lock, deadlines, job.timings);
-        let ward = ward.map_err(|error| Failure::system("starting the guardian", error))?;
+        let guarded = Guarded::start(CommandSpec {
+            command: &job.args.command,
+            environment: environment.into(),
+            lock: leadership.liveness_lock(),
+            deadlines: job.timings.deadlines(leadership.trusted_until()),
+            grace: job.timings.grace(),
+        });
+        let guarded = guarded.map_err(|error| Failure::system("starting the guardian", error))?;
         let terminal = Terminal::in_foreground();
         let why = Why::Not;
-        Ok(Self { ward, job, leadership, terminal, end: None, why, signalled: false, lost: None })
+        Ok(Self {
+            guarded,
+            job,
+            leadership,
+            terminal,
+            end: None,
+            why,
+            signalled: false,
+            lost: None,
+        })
     }
 
     /// Until nothing of the command is left.
@@ -223,7 +234,7 @@ impl<'a> Life<'a> {
                 force = Some(Box::pin(tokio::time::sleep(patience)));
             }
             tokio::select! {
-                report = self.ward.next() => match report {
+                report = self.guarded.next() => match report {
                     Some(report) => self.on_report(report),
                     None => break,
                 },
@@ -236,13 +247,13 @@ impl<'a> Life<'a> {
                     told.1 = true;
                     self.why = Why::Lost;
                     self.lost = Some(reason);
-                    self.ward.tell(Order::Kill);
+                    self.guarded.kill();
                     // Half of the margin for the guardian, half for us.
                     let margin = self.job.timings.settings().margin();
                     force = Some(Box::pin(tokio::time::sleep(margin / 2)));
                 }
                 () = due(&mut force) => {
-                    self.ward.force();
+                    self.guarded.force();
                     force = None;
                     forced = true;
                 }
@@ -252,26 +263,26 @@ impl<'a> Life<'a> {
         if let Some(terminal) = &self.terminal {
             terminal.take_back();
         }
-        let end = self.ward.bury(self.end, || leadership.is_current());
-        let end = end.unwrap_or(End::Killed(Signal::KILL.as_raw()));
+        let end = self.guarded.finish(self.end, || leadership.is_current());
+        let end = end.unwrap_or(CommandEnd::Killed(Signal::KILL.as_raw()));
         Over { end, why: self.why, signalled: self.signalled, lost: self.lost }
     }
 
     fn renew(&self) {
         let until = self.leadership.trusted_until();
-        self.ward.tell(Order::Renew(self.job.timings.deadlines(until)));
+        self.guarded.renew(self.job.timings.deadlines(until));
     }
 
     fn on_report(&mut self, report: Report) {
         match report {
             Report::Started(_) => {
-                if let (Some(terminal), Some(command)) = (&self.terminal, self.ward.command()) {
-                    terminal.give(command);
+                if let Some(terminal) = &self.terminal {
+                    terminal.give(&self.guarded);
                 }
                 // A renewal may have come while the guardian started.
                 self.renew();
                 if self.leadership.is_current() {
-                    self.ward.tell(Order::Go);
+                    self.guarded.begin();
                 }
             }
             Report::Deadline => {
@@ -289,24 +300,22 @@ impl<'a> Life<'a> {
             }
             Report::Stuck(pid) => told::stuck(pid),
             Report::Suspended(_) => self.on_suspended(),
-            Report::Exited(code) => self.end = Some(End::Exited(code)),
-            Report::Killed(signal) => self.end = Some(End::Killed(signal)),
-            Report::Failed(errno) => self.end = Some(End::Failed(errno)),
+            Report::Exited(_) | Report::Killed(_) | Report::Failed(_) => self.end = report.end(),
         }
     }
 
     fn on_suspended(&self) {
-        let (Some(terminal), Some(command)) = (&self.terminal, self.ward.command()) else { return };
+        let Some(terminal) = &self.terminal else { return };
         terminal.suspend();
-        // Here we go again, perhaps much later.
-        terminal.give(command);
-        self.ward.tell(Order::Signal(Signal::CONT.as_raw()));
+        // It goes on here, perhaps much later.
+        terminal.give(&self.guarded);
+        self.guarded.signal(Signal::CONT.as_raw());
     }
 
     fn on_stopping(&mut self, stopping: &Stopping) {
         if let Stopping::Asked { reason: StopReason::Asked { reason, by, to }, .. } = stopping {
             self.why = self.why.clone().max(Why::Asked);
-            self.ward.tell(Order::Stop(Signal::TERM.as_raw()));
+            self.guarded.stop(Signal::TERM.as_raw());
             if !self.job.args.quiet {
                 let to = to.as_ref().map(|to| format!(" in favour of {to}")).unwrap_or_default();
                 let because = because(reason.as_str(), by.as_str());
@@ -316,12 +325,12 @@ impl<'a> Life<'a> {
     }
 
     fn on_signal(&mut self, number: i32) {
-        if ends(number) {
+        if is_ending(number) {
             self.why = self.why.clone().max(Why::Signal);
             self.signalled = true;
-            self.ward.tell(Order::Stop(number));
+            self.guarded.stop(number);
         } else {
-            self.ward.tell(Order::Signal(number));
+            self.guarded.signal(number);
         }
     }
 }

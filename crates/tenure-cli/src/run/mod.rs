@@ -1,26 +1,16 @@
 //! `tenure run`: a command that runs only while its election is led here.
 
-mod cgroup;
-pub(crate) mod clock;
 mod command;
-mod group;
-mod guardian;
-mod home;
 mod lead;
-mod signals;
-mod stage;
 mod stand;
-mod terminal;
-pub(crate) mod timings;
+mod timings;
 mod told;
-mod ward;
-mod wire;
 
-use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure::{Metric, Metrics, Tenure};
+use tenure::{Metric, Metrics, Preset, Tenure};
+use tenure_guard::{HelperEnd, Signals};
 use tokio::sync::Notify;
 
 use crate::args::{OnLost, RunArgs};
@@ -30,17 +20,19 @@ use crate::failure::{Failure, Outcome};
 use crate::output::say;
 
 use lead::{Ended, Job};
-use signals::Signals;
 use stand::Stood;
-use timings::{Timings, preset_of};
+use timings::Timings;
 
-/// The verbs by which `tenure run` starts its own processes.
-pub(crate) fn hidden(mut args: impl Iterator<Item = OsString>) -> Option<Exit> {
-    let verb = args.next()?;
-    match verb.to_str()? {
-        guardian::VERB => Some(guardian::main(args)),
-        stage::VERB => Some(stage::main(args)),
-        _ => None,
+/// The code that a helper process of `tenure run` ends with.
+pub(crate) fn helper_exit(end: HelperEnd) -> Exit {
+    match end {
+        HelperEnd::Done => Exit::Ok,
+        HelperEnd::Failed => Exit::System,
+        HelperEnd::NotExecuted { program, error } => {
+            let (exit, why) = command::explain(&program, &error);
+            say(&why);
+            exit
+        }
     }
 }
 
@@ -62,11 +54,12 @@ pub(crate) async fn run(context: &Context, args: &RunArgs) -> Outcome {
         return Err(Failure::usage("there is no command after --; name one"));
     };
     command::check(program)?;
-    home::check()?;
+    tenure_guard::check_processes()
+        .map_err(|unsupported| Failure::new(Exit::System, unsupported.to_string()))?;
     let timings = timings_of(context, args)?;
     let metadata = command::metadata(&args.meta)?;
-    let mut signals = Signals::new()?;
-    group::adopt_orphans().map_err(|e| Failure::system("adopting orphaned processes", e))?;
+    let mut signals = Signals::new().map_err(|error| Failure::system("taking signals", error))?;
+    tenure_guard::adopt_orphans().map_err(|e| Failure::system("adopting orphaned processes", e))?;
 
     let renewals = Arc::new(Renewals::default());
     let connect = async || {
@@ -83,7 +76,7 @@ pub(crate) async fn run(context: &Context, args: &RunArgs) -> Outcome {
         }
         builder.connect().await
     };
-    let began = clock::now();
+    let began = tenure_guard::now();
     let tenure = tokio::select! {
         connected = patiently(connect, context, args) => connected?,
         signal = signals.ending() => return Ok(Exit::signal(signal)),
@@ -92,7 +85,7 @@ pub(crate) async fn run(context: &Context, args: &RunArgs) -> Outcome {
             return Err(stand::no_answer(&format!("{store} could not be opened")));
         }
     };
-    let waited = clock::now().since(began);
+    let waited = tenure_guard::now().since(began);
     let job = Job { context, args, timings: &timings, renewals: &renewals.0 };
     let ended = stand_and_lead(&tenure, &job, &mut signals, waited).await;
     // The command is gone: leave in order. What cannot be confirmed ends with
@@ -137,9 +130,9 @@ fn timings_of(context: &Context, args: &RunArgs) -> Outcome<Timings> {
         }
         None => None,
     };
-    let by_preset = |name| preset_of(name).ttl();
+    let by_preset = |name| Preset::from(name).ttl();
     let ttl = args.ttl.or(args.preset.map(by_preset)).or(context.run.ttl);
-    let ttl = ttl.or(from_file.map(by_preset)).unwrap_or(tenure::Preset::Normal.ttl());
+    let ttl = ttl.or(from_file.map(by_preset)).unwrap_or(Preset::Normal.ttl());
     Timings::new(ttl, args.grace.or(context.run.grace))
 }
 
@@ -149,7 +142,7 @@ async fn patiently(
     context: &Context,
     args: &RunArgs,
 ) -> Outcome<Tenure> {
-    let began = clock::now();
+    let began = tenure_guard::now();
     let mut pause = Duration::from_millis(100);
     let mut said = false;
     loop {
@@ -157,7 +150,7 @@ async fn patiently(
             Ok(tenure) => return Ok(tenure),
             Err(error) => error,
         };
-        let waited = clock::now().since(began);
+        let waited = tenure_guard::now().since(began);
         let too_long = args.wait.is_some_and(|limit| waited + pause > limit);
         let final_word = args.no_wait || too_long || !error.may_pass();
         let failure = Failure::connecting(error, &context.shown_store());

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use tenure::{Leadership, Tenure};
+use tenure_guard::Signals;
 
 use super::lead::Job;
-use super::signals::Signals;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::say;

@@ -15,9 +15,9 @@
 
 use std::time::Duration;
 
-use tenure::{Mono, Preset, Settings, SettingsBuilder};
+use tenure::{Mono, Settings, SettingsBuilder};
+use tenure_guard::Deadlines;
 
-use crate::args::PresetName;
 use crate::failure::{Failure, Outcome};
 use crate::span;
 
@@ -71,15 +71,8 @@ impl Timings {
 
     /// When to send TERM, and when KILL, if nothing is renewed.
     pub(crate) fn deadlines(&self, trusted_until: Mono) -> Deadlines {
-        Deadlines { term_at: trusted_until - self.grace, kill_at: trusted_until }
+        Deadlines::new(trusted_until, self.grace)
     }
-}
-
-/// Two moments on the boot-time clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Deadlines {
-    pub(crate) term_at: Mono,
-    pub(crate) kill_at: Mono,
 }
 
 fn refuse(
@@ -116,15 +109,6 @@ fn refuse(
         show(most),
         show(enough),
     ))
-}
-
-/// The library's preset of that name.
-pub(crate) fn preset_of(name: PresetName) -> Preset {
-    match name {
-        PresetName::Fast => Preset::Fast,
-        PresetName::Normal => Preset::Normal,
-        PresetName::Patient => Preset::Patient,
-    }
 }
 
 #[cfg(test)]

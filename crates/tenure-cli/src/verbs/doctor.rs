@@ -13,7 +13,6 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Outcome;
 use crate::output::{Output, Table, Tone};
-use crate::run::timings::preset_of;
 use crate::span;
 use crate::verbs::status::watch_mode;
 
@@ -62,7 +61,7 @@ pub(crate) async fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     let mut report = Report { findings: Vec::new() };
     let began = Instant::now();
     // A short ttl: the store's countdown is then fine enough to read.
-    let builder = context.builder().namespace(NAMESPACE).preset(preset_of(args.preset));
+    let builder = context.builder().namespace(NAMESPACE).preset(args.preset.into());
     match builder.connect().await {
         Ok(tenure) => {
             let took = span::show(began.elapsed());
@@ -288,14 +287,10 @@ async fn countdown(tenure: &Tenure) -> Result<Option<Countdown>, tenure::Error> 
     let took = asked.elapsed();
     let Some(life) = tenure.status().member else { return Ok(None) };
     let Some(view) = members.iter().find(|view| view.member == life) else { return Ok(None) };
-    let at = now().since(Mono::ZERO);
+    let at = tenure_guard::now().since(Mono::ZERO);
     let middle = at.saturating_sub(took / 2);
     let (at, left) = (middle.as_secs_f64(), view.remaining.as_secs_f64());
     Ok(Some(Countdown { at, left, slack: took.as_secs_f64() / 2.0 }))
-}
-
-fn now() -> Mono {
-    crate::run::clock::now()
 }
 
 fn print(out: Output, report: &Report) -> Outcome<()> {

@@ -7,11 +7,16 @@ use rustix::time::{
     ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
     timerfd_create, timerfd_settime,
 };
-use tenure::Mono;
+use tenure_core::Mono;
 
-/// Now, on the same clock as [`tenure::Leadership::trusted_until`]. Every
+/// Now, on the clock that a leadership's trust is counted on (`CLOCK_BOOTTIME`). Every
 /// process of this kernel reads the same one.
-pub(crate) fn now() -> Mono {
+///
+/// ```
+/// assert!(tenure_guard::now() <= tenure_guard::now());
+/// ```
+#[must_use]
+pub fn now() -> Mono {
     let now = clock_gettime(ClockId::Boottime);
     Mono::from_nanos(now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs())
 }

@@ -2,7 +2,7 @@
 //!
 //! The kernel keeps everything that the command starts in it, and ends all of it
 //! in one step, whoever it belongs to. Beside it stands a watchman, a small shell:
-//! if the guardian is gone without a word it ends the group, also when `tenure` is
+//! if the guardian is killed it ends the group, also when the program is
 //! gone too. Where no group may be made, this is no error.
 //!
 //! The watchman is a shell so that it has neither the name nor the executable of
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use tenure::Mono;
+use tenure_core::Mono;
 
-use super::clock::now;
-use super::wire::pair;
+use crate::clock::now;
+use crate::wire::pair;
 
 /// Waits for the end of its input, which the guardian alone has the other end of.
 const WATCHMAN: &str = "trap '' HUP INT QUIT TERM; read _; \
@@ -55,7 +55,7 @@ impl Cgroup {
         if !group.path.join("cgroup.kill").exists() {
             return None;
         }
-        let (leash, end) = pair().ok()?;
+        let (held, input) = pair().ok()?;
         let mut watchman = Command::new("/bin/sh");
         watchman
             .process_group(0)
@@ -63,11 +63,11 @@ impl Cgroup {
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .env("GROUP", &group.path)
-            .stdin(Stdio::from(end))
+            .stdin(Stdio::from(input))
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         group.watchman = watchman.spawn().ok();
-        Some((group, leash))
+        Some((group, held))
     }
 
     pub(crate) fn path(&self) -> &Path {

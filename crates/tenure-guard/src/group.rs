@@ -1,5 +1,5 @@
 //! The processes that a process answers for: its children and whatever they
-//! left behind. Both the guardian and `tenure run` are subreapers, so that an
+//! left behind. Both the guardian and the program are subreapers, so that an
 //! orphan of the command becomes their child and cannot get away.
 
 use rustix::io::Errno;
@@ -12,18 +12,23 @@ use rustix::process::{
     waitid,
 };
 
-/// Becomes the parent of every orphan below.
-pub(crate) fn adopt_orphans() -> rustix::io::Result<()> {
-    set_child_subreaper(Some(getpid()))
+/// Becomes the parent of every orphan below, so that what a killed guardian leaves
+/// behind can be found and ended. Call it before the first command is started.
+///
+/// # Errors
+///
+/// The kernel refuses.
+pub fn adopt_orphans() -> std::io::Result<()> {
+    Ok(set_child_subreaper(Some(getpid()))?)
 }
 
 /// Every child of this process, zombies too.
-pub(crate) fn children() -> Vec<Pid> {
+fn children() -> Vec<Pid> {
     let me = getpid().as_raw_pid();
     let listed = listed_children();
     // A kernel without such lists: look at everybody's parent.
-    let pids =
-        listed.unwrap_or_else(|| everybody().filter(|pid| parent_of(*pid) == Some(me)).collect());
+    let pids = listed
+        .unwrap_or_else(|| all_processes().filter(|pid| parent_of(*pid) == Some(me)).collect());
     pids.into_iter().filter_map(Pid::from_raw).collect()
 }
 
@@ -37,7 +42,7 @@ fn listed_children() -> Option<Vec<i32>> {
     Some(pids)
 }
 
-fn everybody() -> impl Iterator<Item = i32> {
+fn all_processes() -> impl Iterator<Item = i32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
@@ -92,14 +97,14 @@ fn signal_child(child: Pid, signal: Signal) -> rustix::io::Result<()> {
 }
 
 /// A child that is not dead, if there is one.
-pub(crate) fn somebody_left() -> Option<Pid> {
+pub(crate) fn living_child() -> Option<Pid> {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     children().into_iter().find(|child| matches!(waitid(WaitId::Pid(*child), look), Ok(None)))
 }
 
 /// What became of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum ChildState {
     Exited(i32),
     Killed(i32),
     Suspended(i32),
@@ -108,7 +113,7 @@ pub(crate) enum Fate {
 /// One change of a child, or that there is none now, or no child at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reaped {
-    Child(Pid, Fate),
+    Child(Pid, ChildState),
     Nothing,
     Childless,
 }
@@ -118,8 +123,8 @@ pub(crate) fn reap() -> Reaped {
     loop {
         match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
             Ok(Some((pid, status))) => {
-                if let Some(fate) = fate(status) {
-                    return Reaped::Child(pid, fate);
+                if let Some(state) = state(status) {
+                    return Reaped::Child(pid, state);
                 }
             }
             Ok(None) => return Reaped::Nothing,
@@ -129,17 +134,17 @@ pub(crate) fn reap() -> Reaped {
     }
 }
 
-fn fate(status: WaitStatus) -> Option<Fate> {
+fn state(status: WaitStatus) -> Option<ChildState> {
     status
         .exit_status()
-        .map(Fate::Exited)
-        .or_else(|| status.terminating_signal().map(Fate::Killed))
-        .or_else(|| status.stopping_signal().map(Fate::Suspended))
+        .map(ChildState::Exited)
+        .or_else(|| status.terminating_signal().map(ChildState::Killed))
+        .or_else(|| status.stopping_signal().map(ChildState::Suspended))
 }
 
 /// Kills every child until none is left. For when the guardian itself is gone;
 /// blocks for as long as `patient` says. Gives one that could not be ended.
-pub(crate) fn end_everybody(patient: impl Fn() -> bool) -> Option<Pid> {
+pub(crate) fn end_all_children(patient: impl Fn() -> bool) -> Option<Pid> {
     loop {
         for child in children() {
             let _ = signal_child(child, Signal::KILL);
@@ -151,7 +156,7 @@ pub(crate) fn end_everybody(patient: impl Fn() -> bool) -> Option<Pid> {
                 Reaped::Childless => return None,
             }
         }
-        if let Some(left) = somebody_left().filter(|_| !patient()) {
+        if let Some(left) = living_child().filter(|_| !patient()) {
             return Some(left);
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -169,9 +174,9 @@ mod tests {
         let pid = i32::try_from(child.id()).unwrap();
         assert_eq!(parent_of(pid), Some(getpid().as_raw_pid()));
         assert_eq!(own_group(), Some(rustix::process::getpgrp()));
-        assert!(everybody().any(|other| other == pid));
+        assert!(all_processes().any(|other| other == pid));
         assert!(children().iter().any(|other| other.as_raw_pid() == pid));
-        assert_eq!(somebody_left().map(Pid::as_raw_pid), Some(pid));
+        assert_eq!(living_child().map(Pid::as_raw_pid), Some(pid));
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(parent_of(pid), None);

@@ -1,9 +1,9 @@
-//! The guardian: a small process between `tenure run` and the command.
+//! The guardian: a small process between the supervising program and the command.
 //!
 //! It holds the command's process group and two deadlines, TERM and KILL. It is
 //! told new deadlines as the term is renewed; if they are not renewed in time,
-//! or `tenure run` is gone, it ends the whole group by itself. So neither a
-//! killed nor a stopped `tenure run`, nor a machine that slept, leaves a command
+//! or the program is gone, it ends the whole group by itself. So neither a
+//! killed nor a stopped program, nor a machine that slept, leaves a command
 //! running past its term.
 //!
 //! It ends only when nothing of the command is left. Until then it keeps the lock
@@ -27,15 +27,15 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal as NixSignal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, getpid};
-use tenure::Mono;
+use tenure_core::Mono;
 
-use super::cgroup;
-use super::clock::{Alarm, now};
-use super::group::{self, Fate, Reaped};
-use super::stage;
-use super::timings::Deadlines;
-use super::wire::{Order, Report, pair, receive, send};
-use crate::exit::Exit;
+use crate::cgroup;
+use crate::clock::{Alarm, now};
+use crate::deadlines::Deadlines;
+use crate::group::{self, ChildState, Reaped};
+use crate::helper::HelperEnd;
+use crate::stage;
+use crate::wire::{Order, Report, pair, receive, send};
 
 /// The hidden verb that starts it.
 pub(crate) const VERB: &str = "__guardian";
@@ -50,19 +50,19 @@ const AGAIN: Duration = Duration::from_millis(3);
 const STUCK: Duration = Duration::from_secs(1);
 
 /// `__guardian CMD…`, with the wire as stdin.
-pub(crate) fn main(command: impl Iterator<Item = OsString>) -> Exit {
+pub(crate) fn main(command: impl Iterator<Item = OsString>) -> HelperEnd {
     let _ = rustix::thread::set_name(c"guardian");
     let cgroup = cgroup::told();
     match Guardian::start(cgroup.clone(), command.collect()).and_then(Guardian::run) {
-        Ok(()) => Exit::Ok,
+        Ok(()) => HelperEnd::Done,
         Err(error) => {
             // Whatever is wrong, nothing of the command may be left.
             if let Some(cgroup) = &cgroup {
                 let _ = cgroup::kill(cgroup);
             }
-            group::end_everybody(|| true);
+            group::end_all_children(|| true);
             let _ = send(wire(), &Report::Failed(error.raw_os_error().unwrap_or(0)), &[]);
-            Exit::System
+            HelperEnd::Failed
         }
     }
 }
@@ -76,8 +76,8 @@ struct Guardian {
     alarm: Alarm,
     /// Keeps the others from leading; closed when this process ends.
     lock: Option<OwnedFd>,
-    /// The watchman acts when this is closed.
-    _leash: Option<OwnedFd>,
+    /// The watchman acts when this is closed, which is when this process ends.
+    _watchman: Option<OwnedFd>,
     cgroup: Option<PathBuf>,
     /// What the command reads; handed on when it may begin.
     stdin: Option<OwnedFd>,
@@ -91,7 +91,7 @@ struct Guardian {
     /// Since when everything is killed.
     killing: Option<Mono>,
     said_stuck: bool,
-    fate: Option<Fate>,
+    state: Option<ChildState>,
 }
 
 impl Guardian {
@@ -107,7 +107,7 @@ impl Guardian {
         let mut fds = first.fds.into_iter();
         let stdin = fds.next();
         let lock = if has_lock { fds.next() } else { None };
-        let leash = fds.next();
+        let watchman = fds.next();
         let (ours, theirs) = pair()?;
         let spawned = Command::new("/proc/self/exe")
             .arg0(NAME)
@@ -125,7 +125,7 @@ impl Guardian {
             deaths,
             alarm: Alarm::new()?,
             lock,
-            _leash: leash,
+            _watchman: watchman,
             cgroup,
             stdin,
             stage: ours,
@@ -135,7 +135,7 @@ impl Guardian {
             stop_by: None,
             killing: None,
             said_stuck: false,
-            fate: None,
+            state: None,
         })
     }
 
@@ -147,16 +147,18 @@ impl Guardian {
             let ready = self.wait(open)?;
             // Deadlines before orders: a renewal that comes too late is late.
             self.keep_deadlines()?;
-            if ready.deaths && self.bury()? {
+            if ready.deaths && self.reap()? {
                 break;
             }
             if ready.wire {
                 open = self.obey()?;
             }
         }
-        let report = match self.fate {
-            Some(Fate::Exited(code)) => Report::Exited(code),
-            Some(Fate::Killed(signal) | Fate::Suspended(signal)) => Report::Killed(signal),
+        let report = match self.state {
+            Some(ChildState::Exited(code)) => Report::Exited(code),
+            Some(ChildState::Killed(signal) | ChildState::Suspended(signal)) => {
+                Report::Killed(signal)
+            }
             None => Report::Killed(Signal::KILL.as_raw()),
         };
         // If nobody listens any more, nobody needs to know.
@@ -206,13 +208,13 @@ impl Guardian {
         Ok(Ready { deaths: is_ready(0), wire: is_ready(2) })
     }
 
-    /// Follows what `tenure run` says; `false` once it is gone.
+    /// Follows what the program says; `false` once it is gone.
     fn obey(&mut self) -> io::Result<bool> {
         loop {
             let order = match receive::<Order>(wire(), false) {
                 Ok(Some(received)) => received.message,
                 Ok(None) => {
-                    // It died without a word: nobody renews the term.
+                    // The program died: the term is renewed no more.
                     self.kill();
                     return Ok(false);
                 }
@@ -242,7 +244,7 @@ impl Guardian {
 
     fn pass_on(&self, number: i32) {
         if let Some(signal) = Signal::from_named_raw(number)
-            && self.fate.is_none()
+            && self.state.is_none()
         {
             // Not reaped yet, so the number is still the command's.
             let _ = rustix::process::kill_process_group(self.command, signal);
@@ -252,7 +254,7 @@ impl Guardian {
     /// Tells everybody to stop, and remembers by when.
     fn stop(&mut self, signal: Signal, by: Mono) {
         self.stop_by = Some(self.stop_by.map_or(by, |earlier| earlier.min(by)));
-        let whole = self.fate.is_none();
+        let whole = self.state.is_none();
         group::signal_all(self.command, whole, signal);
         // Whoever is stopped cannot stop by itself.
         group::signal_all(self.command, whole, Signal::CONT);
@@ -260,33 +262,33 @@ impl Guardian {
 
     fn kill(&mut self) {
         let since = *self.killing.get_or_insert_with(now);
-        group::signal_all(self.command, self.fate.is_none(), Signal::KILL);
+        group::signal_all(self.command, self.state.is_none(), Signal::KILL);
         if let Some(cgroup) = &self.cgroup {
             let _ = cgroup::kill(cgroup);
         }
         if !self.said_stuck && now().since(since) > STUCK {
             self.said_stuck = true;
-            if let Some(left) = group::somebody_left() {
+            if let Some(left) = group::living_child() {
                 let _ = send(wire(), &Report::Stuck(left.as_raw_pid()), &[]);
             }
         }
     }
 
     /// Takes note of children that changed; `true` when none is left.
-    fn bury(&mut self) -> io::Result<bool> {
+    fn reap(&mut self) -> io::Result<bool> {
         while self.deaths.read_signal()?.is_some() {}
         loop {
             match group::reap() {
-                Reaped::Child(pid, Fate::Suspended(signal)) if pid == self.command => {
+                Reaped::Child(pid, ChildState::Suspended(signal)) if pid == self.command => {
                     let _ = send(wire(), &Report::Suspended(signal), &[]);
                 }
-                Reaped::Child(pid, fate) if pid == self.command => self.fate = Some(fate),
+                Reaped::Child(pid, state) if pid == self.command => self.state = Some(state),
                 Reaped::Child(..) => {}
                 Reaped::Childless => return Ok(true),
                 Reaped::Nothing => break,
             }
         }
-        if self.fate.is_some() && self.stop_by.is_none() && self.killing.is_none() {
+        if self.state.is_some() && self.stop_by.is_none() && self.killing.is_none() {
             // The command is done; what it left behind has no term either.
             self.stop(Signal::TERM, now() + self.grace);
         }
@@ -300,7 +302,7 @@ struct Ready {
     wire: bool,
 }
 
-/// Blocks whatever can be blocked: a signal meant for the group of `tenure run`
+/// Blocks whatever can be blocked: a signal meant for the group of the program
 /// or for a whole control group must not end the guardian before the command.
 /// Gives a descriptor that tells of deaths, and the numbers of what was blocked
 /// here, for the stage to let through again.

@@ -1,4 +1,4 @@
-//! What `tenure run`, its guardian and the stage say to each other: short texts
+//! What the program, its guardian and the stage say to each other: short texts
 //! over a socket that keeps them apart, with file descriptors beside them.
 //!
 //! Descriptors travel by message rather than by inheritance, so that each
@@ -14,18 +14,19 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
-use tenure::Mono;
+use tenure_core::Mono;
 
-use super::timings::Deadlines;
+use crate::deadlines::Deadlines;
+use crate::guarded::CommandEnd;
 
 /// The longest message.
 const LONGEST: usize = 512;
 
-/// From `tenure run` to the guardian.
+/// From the program to the guardian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Start the command; the descriptors are its stdin, perhaps a lock, and
-    /// perhaps the leash of a watchman.
+    /// perhaps the input of a watchman.
     Start { deadlines: Deadlines, grace_nanos: u64, has_lock: bool },
     /// The command may begin.
     Go,
@@ -39,15 +40,17 @@ pub(crate) enum Order {
     Kill,
 }
 
-/// From the guardian to `tenure run`.
+/// What the guardian of a command reports. Processes and signals are numbers, as the
+/// system has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Report {
-    /// The process exists, in a group of its own, and waits for `Go`.
+pub enum Report {
+    /// The process exists, in a group of its own, and waits for
+    /// [`Guarded::begin`](crate::Guarded::begin).
     Started(i32),
     /// A deadline has come: the command is being stopped.
     Deadline,
-    /// The last deadline has passed before anybody could act: the command is
-    /// killed.
+    /// The last deadline has passed before the guardian could act, because it or the
+    /// machine was stopped: the command is killed.
     TooLate,
     /// A process was killed and is still there.
     Stuck(i32),
@@ -57,8 +60,21 @@ pub(crate) enum Report {
     Exited(i32),
     /// The command was ended by this signal, and nothing of it is left.
     Killed(i32),
-    /// The command could not be started at all.
+    /// The command could not be started at all; the number is the system's error.
     Failed(i32),
+}
+
+impl Report {
+    /// How the command ended, if this report says so.
+    #[must_use]
+    pub fn end(self) -> Option<CommandEnd> {
+        match self {
+            Report::Exited(code) => Some(CommandEnd::Exited(code)),
+            Report::Killed(signal) => Some(CommandEnd::Killed(signal)),
+            Report::Failed(error) => Some(CommandEnd::Failed(error)),
+            _ => None,
+        }
+    }
 }
 
 /// Something that goes over the wire as text.

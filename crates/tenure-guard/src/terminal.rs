@@ -7,34 +7,39 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::stdio::stdin;
 use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
 
-use super::group;
+use crate::group;
+use crate::guarded::Guarded;
 
 /// The terminal on stdin, if this process is in its foreground.
 #[derive(Debug)]
-pub(crate) struct Terminal {
+pub struct Terminal {
     ours: Pid,
 }
 
 impl Terminal {
-    pub(crate) fn in_foreground() -> Option<Self> {
+    /// Gives the terminal, unless there is none or another job is in its foreground.
+    #[must_use]
+    pub fn in_foreground() -> Option<Self> {
         let ours = group::own_group()?;
         (isatty(stdin()) && tcgetpgrp(stdin()) == Ok(ours)).then_some(Self { ours })
     }
 
     /// Puts the command's group into the foreground.
-    pub(crate) fn give(&self, group: Pid) {
-        set_foreground(group);
+    pub fn give(&self, command: &Guarded) {
+        if let Some(group) = command.group() {
+            set_foreground(group);
+        }
     }
 
     /// Puts ours back.
-    pub(crate) fn take_back(&self) {
+    pub fn take_back(&self) {
         set_foreground(self.ours);
     }
 
     /// Stops this job as the terminal stopped the command, so that the shell
     /// notices; returns when it goes on. Nothing renews the term meanwhile: if
     /// that takes too long the guardian ends the command.
-    pub(crate) fn suspend(&self) {
+    pub fn suspend(&self) {
         self.take_back();
         let _ = kill_process_group(self.ours, Signal::STOP);
     }

@@ -4,17 +4,38 @@
 
 use rustix::process::getpid;
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use std::fmt;
 
 const REMEDY: &str = "mount the /proc of this PID namespace (unshare --mount-proc, bwrap --proc \
                       /proc), or run outside of it";
 
-/// Refuses to go on without a `/proc` of this PID namespace.
-pub(crate) fn check() -> Outcome<()> {
+/// This system does not let a command be supervised; says why, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported(String);
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
+/// Checks that `/proc` is that of this PID namespace: the processes of a command are
+/// found there. Call it before anything is started.
+///
+/// # Errors
+///
+/// `/proc` is missing, or shows the processes of another namespace.
+///
+/// ```
+/// tenure_guard::check_processes()?;
+/// # Ok::<(), tenure_guard::Unsupported>(())
+/// ```
+pub fn check_processes() -> Result<(), Unsupported> {
     let refused = |what: String| {
         let why = "the processes of a command could neither be found nor ended";
-        Err(Failure::new(Exit::System, format!("{what}: {why}; {REMEDY}")))
+        Err(Unsupported(format!("{what}: {why}; {REMEDY}")))
     };
     let own = getpid().as_raw_pid();
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
@@ -60,6 +81,6 @@ mod tests {
         assert_eq!(seen_as("Pid:\t700\nNSpid:\t700\t7\n"), [700, 7]);
         assert_eq!(seen_as("Pid:\t7\n"), [0; 0]);
         assert_eq!(number("Pid:\t7\nNSpid:\t7\n", "Pid:"), Some(7));
-        check().unwrap();
+        check_processes().unwrap();
     }
 }
