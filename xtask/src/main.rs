@@ -17,6 +17,7 @@ mod spec;
 mod steps;
 mod test;
 mod tidy;
+mod times;
 mod verify;
 
 use std::process::ExitCode;

@@ -1,22 +1,26 @@
 //! `cargo xtask test`: the one test command.
 
+use std::time::SystemTime;
+
 use crate::failure::Outcome;
 use crate::metadata::Package;
 use crate::servers::Servers;
 use crate::steps::{Steps, cargo, has_cargo_command};
-use crate::{metadata, servers};
+use crate::{metadata, servers, times};
 
-/// Starts the servers that the crates of this workspace are tested against, runs
-/// every test and every documentation example, and stops the servers.
+/// Starts the servers that the chosen crates are tested against, runs every test and
+/// every documentation example, stops the servers, and says where the time went.
 ///
 /// The features are those that clippy is run with, so that dependencies are
 /// built once.
 pub(crate) fn run(args: &[String]) -> Outcome {
     let packages = metadata::packages()?;
+    let tested = tested(args, &packages);
+    let since = SystemTime::now();
     let mut steps = Steps::of("test");
     let mut running = Servers::none();
     steps.step("servers", || {
-        running = servers::start(&servers::needed(&packages))?;
+        running = servers::start(&servers::needed(&tested))?;
         println!("    {}", running.described());
         Ok(())
     });
@@ -28,7 +32,17 @@ pub(crate) fn run(args: &[String]) -> Outcome {
         }
     }
     drop(running);
+    if let Some(table) = times::table(since) {
+        println!("\n--- where the time goes\n{table}");
+    }
     steps.finish()
+}
+
+/// The crates whose tests are run: those that were named, or all.
+fn tested(args: &[String], packages: &[Package]) -> Vec<Package> {
+    let named = named(args);
+    let chosen = packages.iter().filter(|p| named.is_empty() || named.contains(&p.name.as_str()));
+    chosen.cloned().collect()
 }
 
 /// The cargo lines to run, each with what it is called in the summary.
@@ -135,6 +149,19 @@ mod tests {
         }
         // After `--` it is the test's own argument.
         assert!(lines(&["--", "-p"], false)[0].contains("--workspace"));
+    }
+
+    /// Servers are started for the crates that were named, or for all.
+    #[test]
+    fn what_was_named_is_tested() {
+        let names = ["tenure-core", "tenure-postgres"];
+        let packages = names.map(|name| Package { name: name.into(), ..Package::default() });
+        let tested = |args: &[&str]| -> Vec<String> {
+            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            tested(&args, &packages).into_iter().map(|package| package.name).collect()
+        };
+        assert_eq!(tested(&["-p", "tenure-core", "expired"]), ["tenure-core"]);
+        assert_eq!(tested(&["expired"]), names);
     }
 
     /// Asking cargo for the examples of a mere program is an error.

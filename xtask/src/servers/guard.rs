@@ -73,8 +73,8 @@ mod tests {
             "stand-in"
         }
 
-        fn needed_by(&self) -> &'static str {
-            "nobody"
+        fn variable(&self) -> &'static str {
+            "STAND_IN_URL"
         }
 
         fn provide(&self) -> Outcome {
@@ -85,7 +85,7 @@ mod tests {
             let mut command = Command::new(self.program[0]);
             command.args(&self.program[1..]);
             let running = Running::spawn(command, &scratch.path().join("log"))?
-                .with_environment("STAND_IN_URL", "nowhere");
+                .with_environment(self.variable(), "nowhere");
             *self.seen.lock().unwrap() = Some((running.id(), scratch.path().to_path_buf()));
             Ok(running)
         }

@@ -15,13 +15,16 @@ mod postgres;
 mod running;
 mod scratch;
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use crate::failure::{Doing, Failure, Outcome};
-use crate::metadata::{Package, has_crate};
+use crate::metadata::Package;
+use crate::steps::root;
 pub(crate) use guard::guard;
 pub(crate) use install::packages as install;
 pub(crate) use postgres::programs as postgres_programs;
@@ -39,8 +42,8 @@ pub(crate) trait Server: Sync {
     /// How it is called here.
     fn name(&self) -> &'static str;
 
-    /// The crate whose tests need it.
-    fn needed_by(&self) -> &'static str;
+    /// The variable by which tests find it. A crate whose sources name it needs the server.
+    fn variable(&self) -> &'static str;
 
     /// Makes sure that its programs are on this machine, installing them if that
     /// is possible.
@@ -57,9 +60,27 @@ fn all() -> impl Iterator<Item = &'static dyn Server> {
     postgres.into_iter().chain(object::ALL)
 }
 
-/// The servers that crates of this workspace are tested against.
+/// The servers that the tests of these crates find by their variables.
 pub(crate) fn needed(packages: &[Package]) -> Vec<&'static dyn Server> {
-    all().filter(|server| has_crate(packages, server.needed_by())).collect()
+    let mut texts = Vec::new();
+    // The sources here name every server.
+    for package in packages.iter().filter(|package| package.name != env!("CARGO_PKG_NAME")) {
+        for folder in ["src", "tests"] {
+            sources(&root().join(&package.dir).join(folder), &mut texts);
+        }
+    }
+    all().filter(|server| texts.iter().any(|text| text.contains(server.variable()))).collect()
+}
+
+/// The Rust sources of a folder and those below it.
+fn sources(folder: &Path, texts: &mut Vec<String>) {
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            sources(&path, texts);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            texts.extend(fs::read_to_string(&path));
+        }
+    }
 }
 
 /// Starts servers, each with a guard, and all at once: some take seconds.
@@ -182,24 +203,29 @@ impl Drop for Kept {
 mod tests {
     use super::*;
 
-    fn package(name: &str) -> Package {
-        Package { name: name.into(), ..Package::default() }
+    fn needed_by(name: &str) -> Vec<&'static str> {
+        let package = Package { name: name.into(), ..Package::default() };
+        let package = package.in_dir(&format!("crates/{name}"));
+        needed(&[package]).iter().map(|server| server.name()).collect()
     }
 
-    /// A server is started for the crate that needs it, and not without it.
+    /// A server is started for the crates whose tests look for it, and for no other.
     #[test]
-    fn a_server_is_needed_only_with_its_crate() {
-        assert!(needed(&[package("tenure-core"), package("tenure-sqlite")]).is_empty());
-        let needed = needed(&[package("tenure-core"), package("tenure-postgres")]);
-        assert_eq!(needed.len(), 1);
-        assert_eq!(needed[0].name(), "postgres");
+    fn a_crate_needs_the_servers_that_its_tests_look_for() {
+        assert_eq!(needed_by("tenure-core"), [""; 0]);
+        assert_eq!(needed_by("tenure-sqlite"), [""; 0]);
+        assert_eq!(needed_by("tenure-postgres"), ["postgres"]);
+        assert_eq!(needed_by("tenure"), ["postgres"]);
+        assert_eq!(needed_by("tenure-object").len(), object::ALL.len());
+        let xtask = Package { name: "xtask".into(), ..Package::default() }.in_dir("xtask");
+        assert!(needed(&[xtask]).is_empty());
     }
 
     /// Names are what guards are started by: each must find its own server.
     #[test]
     fn every_server_is_found_by_its_name() {
         for server in all() {
-            assert_eq!(find(server.name()).unwrap().needed_by(), server.needed_by());
+            assert_eq!(find(server.name()).unwrap().variable(), server.variable());
         }
         assert!(find("oracle").err().unwrap().to_string().contains("there are: postgres"));
     }

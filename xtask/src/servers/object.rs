@@ -168,8 +168,8 @@ impl Server for ObjectServer {
         self.name
     }
 
-    fn needed_by(&self) -> &'static str {
-        "tenure-object"
+    fn variable(&self) -> &'static str {
+        self.variable
     }
 
     fn provide(&self) -> Outcome {

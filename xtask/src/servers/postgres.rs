@@ -37,8 +37,8 @@ impl Server for Postgres {
         "postgres"
     }
 
-    fn needed_by(&self) -> &'static str {
-        "tenure-postgres"
+    fn variable(&self) -> &'static str {
+        URL
     }
 
     fn provide(&self) -> Outcome {
