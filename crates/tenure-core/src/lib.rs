@@ -4,6 +4,7 @@
 extern crate alloc;
 
 mod entropy;
+mod era;
 mod journal;
 mod machine;
 mod member;
@@ -15,6 +16,7 @@ mod term;
 mod time;
 mod view;
 
+pub use era::Era;
 pub use journal::{EndCause, Entry, Happening, Hint, ReleaseCause, Seq};
 #[cfg(feature = "mutations")]
 #[doc(hidden)]

@@ -297,7 +297,7 @@ pub enum Amend {
     /// Say that the store was restored, rolled back or copied, and may have
     /// forgotten terms that it gave out (rule M6). Its era rises: the next
     /// number of every election, of every namespace where the store has one era
-    /// for all, jumps by 2^20. Nobody who leads is disturbed.
+    /// for all, jumps (see [`Era`](crate::Era)). Nobody who leads is disturbed.
     Restored {
         /// Who asks.
         by: Note,

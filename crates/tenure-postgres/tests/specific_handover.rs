@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::server::Server;
 use common::words::*;
 use common::{Place, admin, connect, waits_for_a_lock};
-use tenure_core::{ElectionView, Hint, Join, MemberRef, Query, Release, Term};
+use tenure_core::{ElectionView, Era, Hint, Join, MemberRef, Query, Release, Term};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::{Followed, From, Store};
 
@@ -214,7 +214,7 @@ async fn what_was_handed_over_is_handed_on_after_a_promotion() {
     let handed = Term { number: term.number.next(), member: heir, ..term.clone() };
     hand_over(&store, &handed, LONG).await;
     let seen = view(&store, None).await;
-    assert!(seen.number.get() > handed.number.get() + (1 << 20), "{seen:?}");
+    assert!(seen.number.get() > handed.number.get() + Era::JUMP, "{seen:?}");
     assert_eq!(seen.holder.unwrap().member, term.member);
 }
 

@@ -7,7 +7,7 @@ mod common;
 use common::server::Server;
 use common::words::*;
 use common::{connect, until};
-use tenure_core::{Join, Query, Release};
+use tenure_core::{Era, Join, Query, Release};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::Store;
 use tokio_postgres::Client;
@@ -65,9 +65,6 @@ impl Pair {
     }
 }
 
-/// The jump of a new era.
-const JUMP: u64 = 1 << 20;
-
 /// Waits until the store has found the server that takes writes now.
 async fn found(store: &PostgresStore) {
     until("the store has found the copy", || async {
@@ -93,7 +90,7 @@ async fn a_promoted_copy_gives_out_no_number_twice() {
     found(&store).await;
     assert_eq!(view(&store, "e").await.number, first.number, "it has forgotten them");
     let next = won(store.claim(&ns(), &claim(&first.member, "e", 4)).await.unwrap());
-    assert!(next.number.get() > first.number.get() + JUMP, "{next:?}");
+    assert!(next.number.get() > first.number.get() + Era::JUMP, "{next:?}");
     let after = won(store.claim(&ns(), &claim(&first.member, "e", 5)).await.unwrap());
     assert_eq!(after.number, next.number.next(), "it jumps once");
 }
@@ -117,6 +114,6 @@ async fn a_promoted_copy_hands_over_above_what_it_forgot() {
     found(&store).await;
     store.release(&ns(), &given).await.unwrap();
     let seen = view(&store, "e").await;
-    assert!(seen.number.get() > term.number.get() + JUMP, "{seen:?}");
+    assert!(seen.number.get() > term.number.get() + Era::JUMP, "{seen:?}");
     assert_eq!(seen.holder.unwrap().member, heir);
 }

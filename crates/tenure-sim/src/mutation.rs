@@ -32,6 +32,9 @@ pub enum StoreRule {
     TermOutlivesLife,
     /// M3: the challenger's ttl decides when the holder has expired.
     ChallengersTtl,
+    /// M6: a new era lifts the numbers by what the store itself counts, which goes back
+    /// with the store.
+    EraWithoutClock,
     /// H5: a number is used again after its term was given back.
     NumbersReused,
     /// E1: a release ends whatever term there is, whoever holds it.
@@ -75,6 +78,7 @@ impl Mutation {
         Mutation::Store(StoreRule::TakenNotEnded),
         Mutation::Store(StoreRule::TermOutlivesLife),
         Mutation::Store(StoreRule::ChallengersTtl),
+        Mutation::Store(StoreRule::EraWithoutClock),
         Mutation::Store(StoreRule::NumbersReused),
         Mutation::Store(StoreRule::ReleaseNotScoped),
         Mutation::Store(StoreRule::NonceIgnored),
@@ -104,7 +108,8 @@ impl Mutation {
     pub fn scenario(self) -> Option<Scenario> {
         match self {
             Mutation::Cas(_) => Some(Scenario::Cas),
-            Mutation::Machine(Machine::BelieveRollbacks) => Some(Scenario::Jump),
+            Mutation::Machine(Machine::BelieveRollbacks)
+            | Mutation::Store(StoreRule::EraWithoutClock) => Some(Scenario::Jump),
             _ => None,
         }
     }

@@ -12,29 +12,31 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use rusqlite::params;
-use tenure_core::{Seq, Timestamp};
+use tenure_core::{Era, Seq};
 
 use crate::error::{Fault, Outcome};
 use crate::journal::number;
 use crate::txn::Txn;
 
-/// 2026-01-01, in milliseconds of Unix time.
-const EPOCH_MS: u64 = 1_767_225_600_000;
-
 impl Txn<'_> {
     /// The present era.
-    pub(crate) fn era(&self) -> Outcome<u64> {
-        let found = self.one(include_str!("sql/meta_get.sql"), params!["era"], |row| {
-            Ok(row.get::<_, u64>(0)?)
-        })?;
-        found.ok_or_else(|| Fault::Damaged("era of tenure_meta".into()))
+    pub(crate) fn era(&self) -> Outcome<Era> {
+        Ok(Era::new(self.meta("era")?, self.meta("floor")?))
     }
 
-    /// Begins an era in which no number is below `least`, nor below the clock; and lets
-    /// every member look at what it leads: its term may be among what was forgotten.
+    fn meta(&self, name: &str) -> Outcome<u64> {
+        let value = self.one(include_str!("sql/meta_get.sql"), params![name], |row| {
+            Ok(row.get::<_, u64>(0)?)
+        })?;
+        value.ok_or_else(|| Fault::Damaged(format!("{name} of tenure_meta")))
+    }
+
+    /// Begins an era in which no number is below `least`; and makes every member look at
+    /// what it leads: its term may be among what was forgotten.
     pub(crate) fn raise(&mut self, least: u64) -> Outcome<()> {
-        let floor = params![number(clock(self.wall).max(least))];
-        self.run(include_str!("sql/meta_raise.sql"), floor)?;
+        let era = self.era()?.raised(self.wall).at_least(least);
+        let values = params![number(era.count()), number(era.floor())];
+        self.run(include_str!("sql/meta_raise.sql"), values)?;
         self.run(include_str!("sql/member_attention_all.sql"), [])?;
         Ok(())
     }
@@ -139,12 +141,6 @@ impl Beside {
         let (total, number) = name.strip_prefix(HIGHEST)?.split_once('-')?;
         Some(Self { total: total.parse().ok()?, number: number.parse().ok()? })
     }
-}
-
-/// The seconds since 2026-01-01 by the wall clock: no election has had as many terms,
-/// unless it had more than one in each second since then.
-pub(crate) fn clock(wall: Timestamp) -> u64 {
-    wall.unix_millis().saturating_sub(EPOCH_MS) / 1000
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{claim, join, member, ns};
-use tenure_core::{Amend, Amended, Claimed, Claims, Note, TermNumber};
+use tenure_core::{Amend, Amended, Claimed, Claims, Era, Note, TermNumber};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::Store;
 
@@ -94,5 +94,5 @@ async fn an_operator_raises_the_era_of_a_file() {
     let done = store.amend(&ns(), &restored).await.unwrap();
     assert_eq!(done, Amended::Restored { before: 0, after: 1 });
     drop(store);
-    assert!(terms(&file, 2, 1).await.0.get() > last.get() + (1 << 20));
+    assert!(terms(&file, 2, 1).await.0.get() > last.get() + Era::JUMP);
 }

@@ -275,8 +275,7 @@ impl Tenure {
 
     /// Says that the store was restored from a backup, rolled back or copied, and may
     /// have forgotten terms that it gave out. The next number of every election jumps
-    /// by at least 2^20, so that no forgotten number is given out again; nobody who
-    /// leads is disturbed. The answer is [`Amended::Restored`], or an error from a
+    /// above what may have been forgotten; who leads goes on leading. The answer is [`Amended::Restored`], or an error from a
     /// store that cannot.
     pub async fn restored(&self) -> Result<Amended> {
         self.shared.amend(Amend::Restored { by: self.shared.note() }).await

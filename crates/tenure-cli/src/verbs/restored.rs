@@ -23,8 +23,8 @@ pub(crate) async fn run(context: &Context) -> Outcome {
             context.shown_store()
         ))?;
         out.line(
-            "the next number of every election jumps by at least 2^20, above what the store may \
-             have forgotten; whoever leads goes on leading",
+            "the next number of every election jumps above what the store may have forgotten; \
+             the present leaders go on leading",
         )?;
     }
     Ok(Exit::Ok)

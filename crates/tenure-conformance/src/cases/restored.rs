@@ -1,7 +1,7 @@
 //! Numbers that survive what the store forgets (M6). Cases cannot roll a store back:
 //! they let a member have seen more than the store has, which is the same to it.
 
-use tenure_core::{Amend, Amended, Claim, Join, Joined, Note, Query, Seq, Term};
+use tenure_core::{Amend, Amended, Claim, Era, Join, Joined, Note, Query, Seq, Term};
 
 use super::members::still_leads;
 use crate::Outcome;
@@ -12,9 +12,6 @@ use crate::world::World;
 /// A place that no journal of the suite gets to.
 const SEEN: Seq = Seq::new(1_000_000);
 
-/// The jump of a new era.
-const JUMP: u64 = 1 << 20;
-
 async fn win_having_seen(actor: &Actor, seen: Seq) -> Outcome<Term> {
     let claim = actor.claim_for("e", actor.next_nonce(), How::default())?;
     won(actor.send_one(&Claim { seen, ..claim }).await?)
@@ -24,7 +21,7 @@ async fn win_having_seen(actor: &Actor, seen: Seq) -> Outcome<Term> {
 fn jumped(actor: &Actor, before: &Term, after: &Term) -> Outcome {
     let expected = actor.store.capabilities().journal;
     let (before, after) = (before.number.get(), after.number.get());
-    ensure!((after > before + JUMP) == expected, "{before} is followed by {after}");
+    ensure!((after > before + Era::JUMP) == expected, "{before} is followed by {after}");
     Ok(())
 }
 

@@ -141,7 +141,7 @@ CREATE FUNCTION {schema}._found(
     OUT made bigint[], OUT entries {schema}.entry[], OUT number bigint
 ) LANGUAGE plpgsql AS $$
 BEGIN
-    number := greatest(1 + (p_era::bigint << 20), p_floor);
+    number := greatest(1 + (p_era::bigint << 16), p_floor);
     WITH new AS MATERIALIZED (
         SELECT DISTINCT ON (t.name) t.name, t.priority, t.number AS nonce, t.ord,
                CASE WHEN t.priority > 0 THEN p_life END AS life
@@ -182,7 +182,7 @@ CREATE FUNCTION {schema}._found_all(
     p_names text[], p_priority integer, p_nonces bigint[]
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    v_number bigint := greatest(1 + (p_era::bigint << 20), p_floor);
+    v_number bigint := greatest(1 + (p_era::bigint << 16), p_floor);
     -- One look at all of them is faster than one at each.
     v_plain boolean := array_to_string(p_names, '') ~ '^[!-~]*$';
     v_told bigint;
@@ -381,7 +381,7 @@ BEGIN
             -- whole namespace. The client asks again for a bounded time instead
             -- (C42).
             UPDATE elections e
-                SET number = greatest(e.number + 1 + ((p_era - e.era)::bigint << 20), p_floor),
+                SET number = greatest(e.number + 1 + ((p_era - e.era)::bigint << 16), p_floor),
                     era = p_era, won_by = p_life, won_nonce = p_nonces[i], holder = p_member, life = p_life,
                     elected_at = p_now, priority = CASE WHEN e.life = p_life THEN e.priority END,
                     handed = false, heir = NULL, heir_until = NULL,

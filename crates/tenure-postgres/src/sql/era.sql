@@ -18,13 +18,13 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN RETURN '?';
 END $$;
 
--- The seconds since 2026-01-01 by the server's wall clock: no election has had as
--- many terms, unless it had more than one in each second since then. They fit into
--- 32 bits until 2094.
+-- The microseconds since 2026-01-01 by the server's wall clock. No election has had as
+-- many terms, so that numbers which begin at the clock stay behind it. They are below
+-- 2^53 until 2311.
 CREATE FUNCTION {schema}._clock() RETURNS bigint
 LANGUAGE sql AS $$
-    SELECT greatest(0, floor(date_part('epoch',
-        clock_timestamp() - '2026-01-01 00:00:00+00'::timestamptz)))::bigint
+    SELECT greatest(0, floor(extract(epoch FROM
+        clock_timestamp() - '2026-01-01 00:00:00+00'::timestamptz) * 1000000))::bigint
 $$;
 
 -- The present era, and the least number that is given out in it.
@@ -40,8 +40,8 @@ $$;
 --   the timelines gone by since the first, so that a copy which missed a promotion but
 --   knows of its timeline does not repeat that one's jump.
 -- - A server that was started again may have been given an older copy of its files,
---   and nothing in them says so: whatever counts was put back with them. The clock was
---   not. So numbers are at least as high as the clock, in seconds, says.
+--   and nothing in them says so: a counter is put back with the files. The clock is
+--   not. So no number is below the clock from then on.
 -- - The same is done in a new era: one backup may be restored twice.
 CREATE FUNCTION {schema}._era(OUT era integer, OUT floor bigint)
 LANGUAGE plpgsql AS $$
@@ -72,13 +72,22 @@ BEGIN
     SELECT s.era, s.floor INTO era, floor FROM settings s;
 END $$;
 
--- Begins an era, and lets every member look at what it leads: its term may be among
+-- Begins an era, and makes every member look at what it leads: its term may be among
 -- what was forgotten, and its heartbeat does not compare terms. A member whose row is
 -- busy is passed over: a connection that was lost, or the next change, makes it look.
+--
+-- Each era lifts the numbers by 2^16: a clock may be behind. That is worth 65.5 ms of
+-- the clock, and this waits as long, so that no number is given out which the clock has
+-- not reached. Otherwise: the files are put back and the server starts, a member raises
+-- the era and wins above the clock, the same files are put back, and the server starts
+-- before its clock has reached that number; era and number went back with the files,
+-- so that the number is given out again.
 CREATE FUNCTION {schema}._raise(p_era integer, p_why text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE settings s SET era = p_era, floor = greatest(s.floor, _clock()),
+    PERFORM pg_sleep(0.0656);
+    UPDATE settings s SET era = p_era,
+        floor = greatest(s.floor + ((p_era - s.era)::bigint << 16), _clock()),
         raised_at = clock_timestamp(), raised_for = p_why;
     -- That a term was taken on which was handed over, or was given back, may be among
     -- what is forgotten.

@@ -285,7 +285,7 @@ BEGIN
         -- that is found out without waiting for it. (It may be locked between these
         -- two, and then this waits as long as it may.)
         UPDATE elections e
-            SET number = greatest(e.number + 1 + ((s.era - e.era)::bigint << 20), s.floor),
+            SET number = greatest(e.number + 1 + ((s.era - e.era)::bigint << 16), s.floor),
                 era = s.era, won_by = h.life, won_nonce = 0, handed = true,
                 holder = h.member, life = h.life, elected_at = p_now, priority = NULL,
                 heir = NULL, heir_until = _after(p_now, h.us),

@@ -83,7 +83,7 @@ CREATE TABLE {schema}.settings (
     -- Where this row was written last: the cluster, the timeline, the database and
     -- the table. When one of them changes, the database was promoted, restored or
     -- copied and may have forgotten terms that were given out: the era rises, and
-    -- the first term of each election in a new era jumps by 2^20.
+    -- the numbers of every election jump: see _era().
     cluster        text,
     timeline       integer,
     first_timeline integer,

@@ -16,8 +16,9 @@
 //!
 //! Two assumptions. Clients connect anew to a promoted copy, and so look (H13):
 //! a heartbeat alone compares how many terms are held, and a copy that forgot a
-//! win and a release shows the right number of the wrong ones. And a copy that is
-//! promoted follows the last one that was.
+//! win and a release shows the right number of the wrong ones. And a plain copy that is
+//! promoted follows the last one that was; one whose numbers jump may lack the last
+//! promotion too.
 
 use crate::config::StoreKind;
 use crate::coverage::Situation;

@@ -17,7 +17,7 @@ use crate::mutation::StoreRule;
 /// A store that breaks one rule, and what it needs to remember for it.
 #[derive(Debug)]
 pub(super) struct Broken {
-    rule: StoreRule,
+    pub(super) rule: StoreRule,
     /// When each life was last renewed.
     beaten: BTreeMap<Incarnation, Mono>,
     /// Lives whose terms were taken.

@@ -5,8 +5,8 @@ mod cas;
 mod replica;
 
 use tenure_core::{
-    Amend, Amended, ElectionName, Entry, MemberRef, Mono, Query, Reply, Request, Seq, TermNumber,
-    Timestamp, Which,
+    Amend, Amended, ElectionName, Entry, Era, MemberRef, Mono, Query, Reply, Request, Seq,
+    TermNumber, Timestamp, Which,
 };
 use tenure_store::MemoryState;
 
@@ -16,7 +16,7 @@ pub(crate) use self::cas::Fate;
 use self::replica::Replica;
 use crate::config::{Config, Feature, StoreKind};
 use crate::fact::Who;
-use crate::mutation::Mutation;
+use crate::mutation::{Mutation, StoreRule};
 
 /// The store of one world.
 #[derive(Debug)]
@@ -55,6 +55,7 @@ impl SimStore {
     }
 
     pub(crate) fn perform(&mut self, now: Mono, wall: Timestamp, request: &Request) -> Reply {
+        let wall = self.number_clock(wall);
         let reply = match self.broken.take() {
             Some(broken) => self.brokenly(broken, now, wall, request),
             None => self.properly(now, wall, request),
@@ -100,6 +101,7 @@ impl SimStore {
         if let Some(cas) = &mut self.cas {
             return cas.amend(now, amend);
         }
+        let wall = self.number_clock(wall);
         let before = self.state.seq();
         let amended = match &mut self.broken {
             Some(broken) => {
@@ -123,11 +125,28 @@ impl SimStore {
 
     /// The copy takes over, without up to `lag` of the last writes. Gives how
     /// many it lacks.
-    pub(crate) fn fail_over(&mut self, lag: usize) -> Option<usize> {
-        let (state, lost) = self.replica.as_mut()?.promote(lag)?;
+    pub(crate) fn fail_over(&mut self, wall: Timestamp, lag: usize) -> Option<usize> {
+        let wall = self.number_clock(wall);
+        let (state, lost) = self.replica.as_mut()?.promote(wall, lag)?;
         self.state = state;
         self.retold.clear();
         Some(lost)
+    }
+
+    /// Whether the clock has reached every number that was given out. A store that
+    /// raises its era waits for that; here the next promotion waits instead.
+    pub(crate) fn is_behind_the_clock(&self, wall: Timestamp) -> bool {
+        let clock = Era::START.raised(wall).floor();
+        let query = Query { which: Which::All, ..Query::nothing() };
+        self.state.read(Mono::ZERO, &query).elections.iter().all(|e| e.number.get() <= clock)
+    }
+
+    /// The clock that a new era goes by.
+    fn number_clock(&self, wall: Timestamp) -> Timestamp {
+        match &self.broken {
+            Some(broken) if broken.rule == StoreRule::EraWithoutClock => Timestamp::default(),
+            _ => wall,
+        }
     }
 
     pub(crate) fn seq(&self) -> Seq {

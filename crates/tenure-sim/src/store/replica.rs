@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use tenure_core::Timestamp;
 use tenure_store::MemoryState;
 
 use crate::config::StoreKind;
@@ -18,20 +19,16 @@ const MOST: usize = 40;
 #[derive(Debug)]
 pub(super) struct Replica {
     jumps: bool,
-    /// The last era of all. A real store has a clock for it: one that goes back with
-    /// what is forgotten would jump to the same numbers again.
-    era: u64,
     states: VecDeque<MemoryState>,
 }
 
 impl Replica {
     pub(super) fn new(kind: StoreKind) -> Self {
-        Self { jumps: kind == StoreKind::Jumping, era: 0, states: VecDeque::new() }
+        Self { jumps: kind == StoreKind::Jumping, states: VecDeque::new() }
     }
 
     /// A write, on its way to the copy. What changes nothing is none.
     pub(super) fn receive(&mut self, state: &MemoryState) {
-        self.era = self.era.max(state.era());
         if self.states.back() == Some(state) {
             return;
         }
@@ -41,17 +38,20 @@ impl Replica {
         }
     }
 
-    /// The state that the copy goes on with, and how many writes it lacks. The
-    /// next copy to be promoted follows this one: one that lacks the promotion
-    /// itself would jump to the same numbers again.
-    pub(super) fn promote(&mut self, lag: usize) -> Option<(MemoryState, usize)> {
+    /// The state that the copy goes on with, and how many writes it lacks. What it lacks
+    /// may be an era: then the wall clock alone keeps its numbers above those that were
+    /// forgotten.
+    pub(super) fn promote(&mut self, wall: Timestamp, lag: usize) -> Option<(MemoryState, usize)> {
         let lost = lag.min(self.states.len().checked_sub(1)?);
         let mut state = self.states.get(self.states.len() - 1 - lost)?.clone();
-        while self.jumps && state.era() <= self.era {
-            state.promote();
+        if self.jumps {
+            // The next copy may lack this promotion too, as one backup that is restored
+            // twice does.
+            self.states.truncate(self.states.len() - lost);
+            state.promote(wall);
+        } else {
+            self.states.clear();
         }
-        self.era = self.era.max(state.era());
-        self.states.clear();
         self.states.push_back(state.clone());
         Some((state, lost))
     }
@@ -78,8 +78,8 @@ mod tests {
             replica.receive(&state);
             written.push(state.clone());
         }
-        assert_eq!(replica.promote(1), Some((written[1].clone(), 1)));
+        assert_eq!(replica.promote(Timestamp::default(), 1), Some((written[1].clone(), 1)));
         // Nothing from before that is forgotten later.
-        assert_eq!(replica.promote(9), Some((written[1].clone(), 0)));
+        assert_eq!(replica.promote(Timestamp::default(), 9), Some((written[1].clone(), 0)));
     }
 }

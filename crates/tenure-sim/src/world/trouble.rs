@@ -107,8 +107,13 @@ impl World {
     /// The store's copy takes over. Everybody connects to it anew, which is a
     /// hint (H13).
     fn fail_over(&mut self) {
+        let wall = self.wall();
+        if !self.store.is_behind_the_clock(wall) {
+            let later = self.now + 100_000_000;
+            return self.queue.push(later, Happens::Trouble(Feature::Failovers));
+        }
         let lag = usize::try_from(self.troubles.below(20)).unwrap_or(0);
-        let Some(lost) = self.store.fail_over(lag) else { return };
+        let Some(lost) = self.store.fail_over(wall, lag) else { return };
         self.see(Fact::Promoted { lost });
         for index in 0..self.processes.len() {
             if !self.processes[index].cut {

@@ -1,2 +1,2 @@
-UPDATE tenure_meta SET value = CASE name WHEN 'era' THEN value + 1 ELSE max(value, ?1) END
+UPDATE tenure_meta SET value = CASE name WHEN 'era' THEN ?1 ELSE ?2 END
 WHERE name IN ('era', 'floor')

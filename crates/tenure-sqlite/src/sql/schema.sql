@@ -3,7 +3,7 @@
 -- times are milliseconds of Unix time and are for people only.
 
 -- 'schema' is the version. 'era' rises when the file may have forgotten terms that
--- were given out: the next number of each election jumps by 2^20 for each era gone by.
+-- were given out: the next number of each election jumps by 2^16 for each era gone by.
 -- 'floor' is the least number that is given out.
 CREATE TABLE tenure_meta (
     name  TEXT PRIMARY KEY,

@@ -24,9 +24,9 @@ impl Txn<'_> {
             Amend::Resume { election, by } => self.resume(election, by),
             Amend::Evict { member, now, .. } => self.evict(member, *now),
             Amend::Restored { .. } => {
-                let before = self.era()?;
+                let before = self.era()?.count();
                 self.raise(0)?;
-                Ok(Amended::Restored { before, after: self.era()? })
+                Ok(Amended::Restored { before, after: self.era()?.count() })
             }
         }
     }

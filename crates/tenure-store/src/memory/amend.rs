@@ -21,9 +21,9 @@ impl MemoryState {
             Amend::Resume { election, by } => self.resume(now, wall, election, by),
             Amend::Evict { member, now: at_once, .. } => self.evict(now, wall, member, *at_once),
             Amend::Restored { .. } => {
-                let before = self.era;
-                self.promote();
-                Amended::Restored { before, after: self.era }
+                let before = self.era.count();
+                self.promote(wall);
+                Amended::Restored { before, after: self.era.count() }
             }
         }
     }

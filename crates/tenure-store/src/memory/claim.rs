@@ -17,7 +17,7 @@ impl MemoryState {
         if self.acting(now, &claim.member).is_none() {
             return Claims::Ended { superseded: self.superseded(&claim.member) };
         }
-        self.catch_up(claim.seen);
+        self.catch_up(wall, claim.seen);
         let bids = claim.bids.iter().map(|bid| self.bid(now, wall, claim, bid));
         let answers = bids.collect();
         self.sweep();

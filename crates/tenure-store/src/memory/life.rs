@@ -13,7 +13,7 @@ use super::state::{Member, MemoryState};
 impl MemoryState {
     /// Makes a member; see [`Store::join`](crate::Store::join).
     pub fn join(&mut self, now: Mono, wall: Timestamp, join: &Join) -> Joined {
-        self.catch_up(join.seen);
+        self.catch_up(wall, join.seen);
         if self.acting(now, &join.member).is_some() {
             return self.join_again(now, join);
         }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use tenure_core::{
-    ElectionName, EndCause, Entry, Happening, Incarnation, MemberId, MemberRef, Mono, Nonce, Pause,
-    Priority, Profile, ReleaseCause, Seq, StepDown, Term, TermNumber, Timestamp,
+    ElectionName, EndCause, Entry, Era, Happening, Incarnation, MemberId, MemberRef, Mono, Nonce,
+    Pause, Priority, Profile, ReleaseCause, Seq, StepDown, Term, TermNumber, Timestamp,
 };
 
 use super::journal::{DEFAULT_BOUND, Journal};
@@ -42,8 +42,8 @@ pub struct MemoryState {
     /// Lives that ended, with the candidacies they left behind. Nobody reads
     /// those; each step clears away a few.
     remains: VecDeque<(MemberRef, BTreeSet<ElectionName>)>,
-    /// How often this took over from an original it may lack the end of.
-    pub(super) era: u64,
+    /// Where numbers stand, since this took over from an original it may lack the end of.
+    pub(super) era: Era,
 }
 
 /// A member: one life under an id, with one heartbeat for all it holds.
@@ -147,18 +147,18 @@ impl MemoryState {
             elections: BTreeMap::new(),
             journal: Journal::bounded(bound),
             remains: VecDeque::new(),
-            era: 0,
+            era: Era::START,
         }
     }
 
     /// What a copy does that takes over from an original whose last writes it
-    /// may lack: from here on the first number that each election gives out
-    /// jumps by 2^20, so that numbers which were given and forgotten stay below
-    /// it. Who holds a term goes on holding it, also one that was handed over:
-    /// that it was taken on may be among what is lacking. That it was given back may
-    /// be too: a bid of its holder begins a new one, as everywhere else.
-    pub fn promote(&mut self) {
-        self.era += 1;
+    /// may lack: a new [`Era`] begins, so that numbers which were given out and
+    /// forgotten stay below the next one. The holder of a term goes on holding it, also
+    /// of one that was handed over: that it was taken on may be among what is lacking.
+    /// That it was given back may be too: a bid of its holder begins a new one, as
+    /// everywhere else.
+    pub fn promote(&mut self, wall: Timestamp) {
+        self.era = self.era.raised(wall);
         for holder in self.elections.values_mut().filter_map(|e| e.holder.as_mut()) {
             holder.lapses = None;
             holder.handed = false;
@@ -172,10 +172,10 @@ impl MemoryState {
     /// A member has heard of more than the journal has: what it heard of was
     /// forgotten (rule M6). In the same step in which that is found out, and
     /// before any number is given out.
-    pub(super) fn catch_up(&mut self, seen: Seq) {
+    pub(super) fn catch_up(&mut self, wall: Timestamp, seen: Seq) {
         if self.journal.last() < seen {
             self.journal.go_on_after(seen);
-            self.promote();
+            self.promote(wall);
         }
     }
 
@@ -188,7 +188,7 @@ impl MemoryState {
     /// How often this took over, was said to be restored, or was found to have
     /// forgotten something: each time numbers jump.
     #[must_use]
-    pub fn era(&self) -> u64 {
+    pub fn era(&self) -> Era {
         self.era
     }
 
@@ -396,8 +396,8 @@ impl MemoryState {
     ) -> Term {
         let era = self.era;
         let election = self.elections.entry(name.clone()).or_default();
-        election.enter(era);
-        election.number = election.number.next();
+        election.number = era.number_after(election.number, election.era);
+        election.era = era.count();
         election.won_by(&member, nonce.unwrap_or_default());
         let handed = nonce.is_none();
         election.holder = Some(Held { member: member.clone(), elected_at: wall, handed, lapses });
@@ -443,13 +443,6 @@ impl Election {
         let own = self.won.filter(|(winner, _)| *winner == member.incarnation);
         let newest = own.map_or(nonce, |(_, known)| known.max(nonce));
         self.won = Some((member.incarnation, newest));
-    }
-
-    /// Jumps over the numbers that may have been given out and forgotten.
-    fn enter(&mut self, era: u64) {
-        let jump = (era - self.era) << 20;
-        self.number = TermNumber::new(self.number.get() + jump);
-        self.era = era;
     }
 
     /// What is left of a term that was handed over and not taken on; `None` for

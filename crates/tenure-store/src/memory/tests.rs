@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Amend, Beat, Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Happening, Heartbeat,
-    Incarnation, Join, Joined, MemberId, MemberRef, Mono, Namespace, Nonce, Note, Priority,
-    Profile, Query, Release, ReleaseCause, ReleaseItem, Seq, TermNumber, TermRef, Timestamp,
+    Amend, Beat, Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Era, Happening,
+    Heartbeat, Incarnation, Join, Joined, MemberId, MemberRef, Mono, Namespace, Nonce, Note,
+    Priority, Profile, Query, Release, ReleaseCause, ReleaseItem, Seq, TermNumber, TermRef,
+    Timestamp,
 };
 
 use super::{MemoryState, MemoryStore};
@@ -230,10 +231,10 @@ fn a_promoted_copy_gives_no_number_that_it_may_have_forgotten() {
     let lost = won(original.claim(at(1), WALL, &claim(&api, &["known"], 1)));
     let unheard = won(original.claim(at(1), WALL, &claim(&api, &["unheard"], 2)));
 
-    copy.promote();
+    copy.promote(WALL);
     copy.release(at(2), WALL, &release);
     let next = won(copy.claim(at(2), WALL, &claim(&web, &["known"], 2)));
-    assert!(next > lost && next.get() - known.get() == (1 << 20) + 1, "{next} after {lost}");
+    assert!(next > lost && next.get() - known.get() == Era::JUMP + 1, "{next} after {lost}");
     assert!(won(copy.claim(at(2), WALL, &claim(&web, &["unheard"], 3))) > unheard);
     // Once only: the numbers after it follow each other.
     let released = Release {
@@ -252,14 +253,14 @@ fn a_promoted_copy_hands_over_with_a_number_it_cannot_have_forgotten() {
     let forgotten = view(&original, at(1), "e").number;
     assert_eq!(forgotten, number.next());
     let mut copy = original.clone();
-    copy.promote();
+    copy.promote(WALL);
     assert_eq!(view(&copy, at(1), "e").number, forgotten, "what was handed over stands");
     let on = release(&heir, "e", Some(forgotten), Duration::from_secs(3));
     copy.claim(at(1), WALL, &claim(&member("holder", 1), &["e"], 2));
     copy.release(at(2), WALL, &on);
     let handed_on = view(&copy, at(2), "e");
     assert!(handed_on.is_held_by(Incarnation::from_u128(1)), "{handed_on:?}");
-    assert_eq!(handed_on.number.get() - forgotten.get(), (1 << 20) + 1);
+    assert_eq!(handed_on.number.get() - forgotten.get(), Era::JUMP + 1);
 }
 
 /// To the moment: the term is over when nothing is left of it, and not before.

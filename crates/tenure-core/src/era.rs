@@ -1,0 +1,149 @@
+//! Numbers that survive what the store forgets (rule M6).
+
+use crate::{TermNumber, Timestamp};
+
+/// 2026-01-01, in milliseconds of Unix time: the clock of numbers starts there.
+const EPOCH_MS: u64 = 1_767_225_600_000;
+
+/// Where the numbers of a store stand after it may have forgotten some.
+///
+/// A store that was promoted, restored or rolled back begins a new era: every number
+/// that it gives out from then on is above every number that it may have forgotten.
+/// Two things make it so, on one scale:
+///
+/// - **the clock.** No number in the new era is below the microseconds since
+///   2026-01-01 by the store's wall clock. A counter that is kept in the store goes
+///   back with the store; the clock does not. An election has far fewer terms than one
+///   in each microsecond, so its numbers stay behind the clock, and one backup may be
+///   restored any number of times.
+/// - **the jump.** The first number of each election in the new era is also
+///   [`JUMP`](Self::JUMP) above its last one. This covers a clock that is behind, as on
+///   a copy that was promoted on another machine.
+///
+/// The jump is worth 65.5 milliseconds of the clock, so that raising the era does not
+/// carry the numbers far past the clock: a number ahead of the clock could be given out
+/// again after the next restore. A store that goes by the clock alone waits that long
+/// when it raises its era, so that it never gives out a number that its clock has not
+/// reached.
+///
+/// ```
+/// use tenure_core::{Era, TermNumber, Timestamp};
+///
+/// let first = Era::START;
+/// assert_eq!(first.number_after(TermNumber::new(3), first.count()).get(), 4);
+///
+/// // Restored on 2026-01-02, by the store's clock.
+/// let second = first.raised(Timestamp::from_unix_millis(1_767_312_000_000));
+/// let next = second.number_after(TermNumber::new(3), first.count());
+/// assert_eq!(next.get(), 24 * 60 * 60 * 1_000_000);
+/// assert_eq!(second.number_after(next, second.count()), next.next());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Era {
+    count: u64,
+    floor: u64,
+}
+
+impl Era {
+    /// How far the next number of an election is above its last one, at least, for each
+    /// era that has begun in between.
+    pub const JUMP: u64 = 1 << 16;
+
+    /// The era of a store that was just installed.
+    pub const START: Era = Era::new(0, 0);
+
+    /// The era after `count` others, in which no number is below `floor`.
+    pub const fn new(count: u64, floor: u64) -> Self {
+        Self { count, floor }
+    }
+
+    /// How often an era has begun since the store was installed.
+    pub const fn count(self) -> u64 {
+        self.count
+    }
+
+    /// The least number that is given out.
+    pub const fn floor(self) -> u64 {
+        self.floor
+    }
+
+    /// The era that begins now, by the store's wall clock.
+    #[must_use]
+    pub fn raised(self, wall: Timestamp) -> Self {
+        let clock = wall.unix_millis().saturating_sub(EPOCH_MS).saturating_mul(1_000);
+        Self {
+            count: self.count.saturating_add(1),
+            floor: self.floor.saturating_add(Self::JUMP).max(clock),
+        }
+    }
+
+    /// The same era, with no number below `floor`.
+    #[must_use]
+    pub fn at_least(self, floor: u64) -> Self {
+        Self { floor: self.floor.max(floor), ..self }
+    }
+
+    /// The number that follows `last`, which was given out in era `given_in`.
+    #[must_use]
+    pub fn number_after(self, last: TermNumber, given_in: u64) -> TermNumber {
+        let jump = self.count.saturating_sub(given_in).saturating_mul(Self::JUMP);
+        let next = last.get().saturating_add(1).saturating_add(jump);
+        TermNumber::new(next.max(self.floor))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_unix_millis(EPOCH_MS + millis)
+    }
+
+    /// P1, M6: one backup is restored twice. Each time a member raises the era once
+    /// more, and wins. What counts goes back with the backup, so that the clock alone
+    /// keeps the numbers apart.
+    #[test]
+    fn one_backup_restored_twice_repeats_no_number() {
+        let backup = Era::START.raised(at(1_000));
+        let last = TermNumber::new(backup.floor());
+        let mut highest = last;
+        for restored in [2_000, 2_200] {
+            let mut era = backup.raised(at(restored));
+            let mut number = era.number_after(last, backup.count());
+            assert!(number > highest, "{number} after {highest}");
+            for after in 1..=2 {
+                let before = era.count();
+                era = era.raised(at(restored + after));
+                number = era.number_after(number, before);
+            }
+            highest = number;
+        }
+    }
+
+    /// M6: raising the era carries the numbers past the clock by the jump at the most.
+    #[test]
+    fn a_raised_era_is_ahead_of_the_clock_by_the_jump_at_most() {
+        let mut era = Era::START;
+        let mut number = TermNumber::NONE;
+        for millis in (0..1_000).map(|count| count * 66) {
+            let before = era.count();
+            era = era.raised(at(millis));
+            number = era.number_after(number, before);
+            assert!(number.get() <= millis * 1_000 + Era::JUMP + 1, "{number} at {millis} ms");
+        }
+    }
+
+    /// B27: a clock that is behind does not take the jump away, nor does an election
+    /// that was forgotten altogether begin where it began before.
+    #[test]
+    fn a_clock_that_is_behind_leaves_the_jump() {
+        let before = Era::new(2, 5_000_000);
+        let after = before.raised(at(0));
+        let last = TermNumber::new(5_000_007);
+        assert_eq!(after.number_after(last, before.count()).get(), 5_000_008 + Era::JUMP);
+        let founded = before.number_after(TermNumber::NONE, 0);
+        assert!(after.number_after(TermNumber::NONE, 0).get() >= founded.get() + Era::JUMP);
+        assert_eq!(after.at_least(1 << 40).number_after(last, after.count()).get(), 1 << 40);
+    }
+}
