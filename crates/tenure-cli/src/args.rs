@@ -15,7 +15,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
     #[command(subcommand)]
-    pub(crate) verb: Verb,
+    pub(crate) command: Command,
 }
 
 /// What every verb takes.
@@ -52,7 +52,7 @@ pub(crate) enum Color {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Verb {
+pub(crate) enum Command {
     /// Run a command only while leading an election
     Run(Box<RunArgs>),
     /// Show who leads, since when, and who waits
@@ -103,31 +103,31 @@ pub(crate) enum Verb {
     Codes,
 }
 
-impl Verb {
+impl Command {
     /// Whether it may write to the store, and so make one that is not there yet.
     pub(crate) fn writes(&self) -> bool {
         match self {
-            Verb::Run(_)
-            | Verb::Resign(_)
-            | Verb::Pause(_)
-            | Verb::Resume(_)
-            | Verb::Evict(_)
-            | Verb::Restored
-            | Verb::Doctor(_) => true,
-            Verb::Status(_)
-            | Verb::Watch(_)
-            | Verb::History(_)
-            | Verb::Members
-            | Verb::Elections
-            | Verb::Check(_)
-            | Verb::Fence(_)
-            | Verb::Top(_)
-            | Verb::Timing(_)
-            | Verb::Schema(_)
-            | Verb::Demo
-            | Verb::Completions { .. }
-            | Verb::Man
-            | Verb::Codes => false,
+            Command::Run(_)
+            | Command::Resign(_)
+            | Command::Pause(_)
+            | Command::Resume(_)
+            | Command::Evict(_)
+            | Command::Restored
+            | Command::Doctor(_) => true,
+            Command::Status(_)
+            | Command::Watch(_)
+            | Command::History(_)
+            | Command::Members
+            | Command::Elections
+            | Command::Check(_)
+            | Command::Fence(_)
+            | Command::Top(_)
+            | Command::Timing(_)
+            | Command::Schema(_)
+            | Command::Demo
+            | Command::Completions { .. }
+            | Command::Man
+            | Command::Codes => false,
         }
     }
 }
@@ -372,8 +372,8 @@ mod tests {
 
     #[test]
     fn resign_waits_for_half_a_minute_unless_told_otherwise() {
-        let wait = |args: &[&str]| match Cli::try_parse_from(args).unwrap().verb {
-            Verb::Resign(resign) => resign.wait,
+        let wait = |args: &[&str]| match Cli::try_parse_from(args).unwrap().command {
+            Command::Resign(resign) => resign.wait,
             _ => panic!("it is resign"),
         };
         assert_eq!(wait(&["tenure", "resign", "x"]), None);

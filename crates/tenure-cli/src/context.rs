@@ -1,7 +1,6 @@
 //! What every verb works with: which store, which namespace, how to answer.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use tenure::{Builder, ElectionName, ElectionView, ErrorKind, Tenure};
 
@@ -163,9 +162,4 @@ pub(crate) async fn no_such_member(tenure: &Tenure, id: &str) -> Outcome<Failure
 /// Checks a name that came from the command line.
 pub(crate) fn election_name(name: &str) -> Outcome<ElectionName> {
     Ok(ElectionName::new(name)?)
-}
-
-/// Milliseconds, as JSON has them.
-pub(crate) fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }

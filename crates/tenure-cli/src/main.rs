@@ -10,6 +10,7 @@ mod fuzzing;
 mod output;
 mod redact;
 mod run;
+mod show;
 mod span;
 mod top;
 mod verbs;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Verb};
+use args::{Cli, Command};
 use context::Context;
 use exit::Exit;
 use failure::{Failure, Outcome};
@@ -43,16 +44,16 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Outcome {
-    match cli.verb {
-        Verb::Completions { shell } => return verbs::papers::completions(shell),
-        Verb::Man => return verbs::papers::man(),
-        Verb::Codes => return verbs::papers::codes(),
-        Verb::Timing(args) => return verbs::timing::run(&Context::new(&cli.global)?, &args),
-        Verb::Schema(args) => return verbs::schema::run(&Context::new(&cli.global)?, &args),
+    match cli.command {
+        Command::Completions { shell } => return verbs::papers::completions(shell),
+        Command::Man => return verbs::papers::man(),
+        Command::Codes => return verbs::papers::codes(),
+        Command::Timing(args) => return verbs::timing::run(&Context::new(&cli.global)?, &args),
+        Command::Schema(args) => return verbs::schema::run(&Context::new(&cli.global)?, &args),
         _ => {}
     }
     let context = Context::new(&cli.global)?;
-    if cli.verb.writes() {
+    if cli.command.writes() {
         context.make_home()?;
     }
     enough_files()?;
@@ -60,7 +61,7 @@ fn dispatch(cli: Cli) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| Failure::system("starting a runtime", error))?;
-    let outcome = runtime.block_on(with_store(&context, cli.verb));
+    let outcome = runtime.block_on(with_store(&context, cli.command));
     // A store that hangs must not keep the program from ending.
     runtime.shutdown_background();
     outcome
@@ -86,26 +87,28 @@ fn enough_files() -> Outcome<()> {
 const TOO_MANY_HERE: i32 = rustix::io::Errno::MFILE.raw_os_error();
 const TOO_MANY: i32 = rustix::io::Errno::NFILE.raw_os_error();
 
-async fn with_store(context: &Context, verb: Verb) -> Outcome {
-    match verb {
-        Verb::Run(args) => run::run(context, &args).await,
-        Verb::Status(args) => verbs::status::run(context, &args).await,
-        Verb::Watch(args) => verbs::watch::run(context, &args).await,
-        Verb::History(args) => verbs::history::run(context, &args).await,
-        Verb::Members => verbs::lists::members(context).await,
-        Verb::Elections => verbs::lists::elections(context).await,
-        Verb::Resign(args) => verbs::resign::run(context, &args).await,
-        Verb::Pause(args) => verbs::pause::pause(context, &args).await,
-        Verb::Resume(args) => verbs::pause::resume(context, &args).await,
-        Verb::Evict(args) => verbs::evict::run(context, &args).await,
-        Verb::Restored => verbs::restored::run(context).await,
-        Verb::Check(args) => verbs::check::check(context, &args).await,
-        Verb::Fence(args) => verbs::check::fence(context, &args).await,
-        Verb::Top(args) => top::run(context, &args).await,
-        Verb::Doctor(args) => verbs::doctor::run(context, &args).await,
-        Verb::Demo => verbs::demo::run(context).await,
-        Verb::Completions { .. } | Verb::Man | Verb::Codes | Verb::Timing(_) | Verb::Schema(_) => {
-            Ok(Exit::Ok)
-        }
+async fn with_store(context: &Context, command: Command) -> Outcome {
+    match command {
+        Command::Run(args) => run::run(context, &args).await,
+        Command::Status(args) => verbs::status::run(context, &args).await,
+        Command::Watch(args) => verbs::watch::run(context, &args).await,
+        Command::History(args) => verbs::history::run(context, &args).await,
+        Command::Members => verbs::lists::members(context).await,
+        Command::Elections => verbs::lists::elections(context).await,
+        Command::Resign(args) => verbs::resign::run(context, &args).await,
+        Command::Pause(args) => verbs::pause::pause(context, &args).await,
+        Command::Resume(args) => verbs::pause::resume(context, &args).await,
+        Command::Evict(args) => verbs::evict::run(context, &args).await,
+        Command::Restored => verbs::restored::run(context).await,
+        Command::Check(args) => verbs::check::check(context, &args).await,
+        Command::Fence(args) => verbs::check::fence(context, &args).await,
+        Command::Top(args) => top::run(context, &args).await,
+        Command::Doctor(args) => verbs::doctor::run(context, &args).await,
+        Command::Demo => verbs::demo::run(context).await,
+        Command::Completions { .. }
+        | Command::Man
+        | Command::Codes
+        | Command::Timing(_)
+        | Command::Schema(_) => Ok(Exit::Ok),
     }
 }

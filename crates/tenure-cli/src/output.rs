@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
-use serde_json::Value;
+use serde::Serialize;
 use tenure::{is_hidden, shown};
 use unicode_width::UnicodeWidthStr;
 
@@ -71,13 +71,14 @@ impl Output {
     }
 
     /// One JSON value: indented for itself, on one line in a stream.
-    pub(crate) fn value(self, value: &Value) -> Outcome<()> {
+    pub(crate) fn value(self, value: &impl Serialize) -> Outcome<()> {
         let text = serde_json::to_string_pretty(value);
         self.line(&in_json(&text.map_err(std::io::Error::from)?))
     }
 
-    pub(crate) fn value_line(self, value: &Value) -> Outcome<()> {
-        self.line(&in_json(&value.to_string()))
+    pub(crate) fn value_line(self, value: &impl Serialize) -> Outcome<()> {
+        let text = serde_json::to_string(value);
+        self.line(&in_json(&text.map_err(std::io::Error::from)?))
     }
 
     pub(crate) fn table(self, table: &Table) -> Outcome<()> {
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(table.lines(PLAIN), [format!("name  {written}")]);
         let json = in_json(&serde_json::json!({ "name": name }).to_string());
         assert_eq!(json, r#"{"name":"a\u202eb\u200b\udb40\udc41"}"#);
-        assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["name"], name);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap()["name"], name);
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn what_cannot_be_run_is_refused_with_its_code() {
         (&["run", "-e", "x", "--", missing.to_str().unwrap()], 127, "does not exist"),
         (&["run", "-e", "x", "--", plain.to_str().unwrap()], 126, "chmod +x"),
         (&["run", "-e", "", "--", "true"], 2, "the election name is empty"),
-        (&["run", "-e", "x", "--ttl", "5", "--", "true"], 2, "no unit"),
+        (&["run", "-e", "x", "--ttl", "5", "--", "true"], 2, "is not a duration: write it like 5s"),
         (&["run", "-e", "x", "--ttl", "10s", "--grace", "9s", "--", "true"], 2, "leaves 7.49s"),
         (&["run", "-e", "x", "--meta", "novalue", "--", "true"], 2, "KEY=VALUE"),
         (&["run", "-e", "x", "--endpoint", "", "--", "true"], 2, "the endpoint is empty"),

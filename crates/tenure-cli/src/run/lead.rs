@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::say;
-use crate::verbs::status::because;
+use crate::show::because;
 
 /// The first and the longest pause before the command is started again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));

@@ -5,10 +5,10 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use tenure::{Leadership, LostReason, Tenure};
+use tenure_api::Cause;
 
 use crate::exit::Exit;
 use crate::output::say;
-use crate::verbs::watch::cause_text;
 
 /// How long the store may take to say why it ended a term.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -35,7 +35,7 @@ pub(crate) async fn lost(tenure: &Tenure, leadership: &Leadership, reason: LostR
             let cause = past.iter().find(|past| past.term.number == number);
             let cause = cause.and_then(|past| past.ended).map_or_else(
                 || "the store does not tell why".to_owned(),
-                |(_, cause)| cause_text(cause).to_owned(),
+                |(_, cause)| Cause::from(cause).to_string(),
             );
             let id = tenure.id();
             say(&format!(

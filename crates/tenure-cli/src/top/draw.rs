@@ -10,8 +10,8 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row, Table, TableState};
 use tenure::{ElectionView, shown};
 
 use super::app::{App, Mode, Wish};
+use crate::show::{leader_cell, states};
 use crate::span;
-use crate::verbs::status::{leader_cell, states};
 
 /// How wide the bar of remaining trust is.
 const BAR: usize = 12;

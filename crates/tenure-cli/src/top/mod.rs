@@ -15,8 +15,7 @@ use crate::args::TopArgs;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::span;
-use crate::verbs::watch::entry_text;
+use crate::show::{entry_text, moment};
 
 use app::{App, Asked, Wish};
 
@@ -114,7 +113,7 @@ async fn past(tenure: &Tenure, app: &mut App) -> Outcome<Seq> {
 fn line(entry: &Entry) -> String {
     let election = entry.what.election().map(|e| format!("{e}: ")).unwrap_or_default();
     let (_, text) = entry_text(&entry.what);
-    format!("{:>6} {} {election}{text}", entry.seq, span::moment_short(entry.at))
+    format!("{:>6} {} {election}{text}", entry.seq, moment(entry.at))
 }
 
 /// Does what was confirmed, and says what came of it.

@@ -1,8 +1,8 @@
 //! `tenure check` and `tenure fence`: answers by exit code, for scripts and
 //! health probes.
 
-use serde_json::json;
 use tenure::MemberId;
+use tenure_api::{Checked, FenceChecked};
 
 use crate::args::{CheckArgs, FenceArgs};
 use crate::context::{Context, election_name};
@@ -23,8 +23,8 @@ pub(crate) async fn check(context: &Context, args: &CheckArgs) -> Outcome {
     };
     let out = context.output;
     if out.json {
-        let leader = leader.as_ref().map(MemberId::as_str);
-        out.value(&json!({ "election": args.name, "leader": leader, "ok": exit == Exit::Ok }))?;
+        let leader = leader.map(|id| id.to_string());
+        out.value(&Checked { election: args.name.clone(), leader, ok: exit == Exit::Ok })?;
     } else {
         match &leader {
             Some(leader) => out.line(&format!("{leader} leads {}", args.name))?,
@@ -55,7 +55,7 @@ pub(crate) async fn fence(context: &Context, args: &FenceArgs) -> Outcome {
     let out = context.output;
     if out.json {
         let ok = exit == Exit::Ok;
-        out.value(&json!({ "election": name, "term": asked, "newest": newest, "ok": ok }))?;
+        out.value(&FenceChecked { election: name.clone(), term: asked, newest, ok })?;
     } else {
         out.line(&text)?;
     }

@@ -5,35 +5,19 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use tenure::{Happening, Journalled, Mono, Tenure, Watch};
+use tenure_api::{Finding, Findings, Verdict};
 
 use crate::args::DoctorArgs;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Outcome;
 use crate::output::{Output, Table, Tone};
+use crate::show::watch_mode;
 use crate::span;
-use crate::verbs::status::watch_mode;
 
 /// Where the doctor tries things out.
 const NAMESPACE: &str = "tenure-doctor";
-
-/// How a finding is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Fine,
-    Note,
-    Wrong,
-}
-
-/// One thing that was looked at.
-struct Finding {
-    verdict: Verdict,
-    what: &'static str,
-    found: String,
-    remedy: Option<String>,
-}
 
 struct Report {
     findings: Vec<Finding>,
@@ -42,6 +26,7 @@ struct Report {
 impl Report {
     fn fine(&mut self, what: &'static str, found: impl Into<String>) {
         let found = found.into();
+        let what = what.into();
         self.findings.push(Finding { verdict: Verdict::Fine, what, found, remedy: None });
     }
 
@@ -52,8 +37,9 @@ impl Report {
         found: impl Into<String>,
         remedy: impl Into<String>,
     ) {
-        let (found, remedy) = (found.into(), Some(remedy.into()));
-        self.findings.push(Finding { verdict, what, found, remedy });
+        let found = found.into();
+        let remedy = Some(remedy.into());
+        self.findings.push(Finding { verdict, what: what.into(), found, remedy });
     }
 }
 
@@ -295,22 +281,13 @@ async fn countdown(tenure: &Tenure) -> Result<Option<Countdown>, tenure::Error> 
 
 fn print(out: Output, report: &Report) -> Outcome<()> {
     if out.json {
-        let all = report.findings.iter().map(|finding| {
-            json!({
-                "what": finding.what,
-                "verdict": verdict_text(finding.verdict).1,
-                "found": finding.found,
-                "remedy": finding.remedy,
-            })
-        });
-        return out.value(&json!({ "findings": all.collect::<Vec<_>>() }));
+        return out.value(&Findings { findings: report.findings.clone() });
     }
     let mut table = Table::facts();
     for finding in &report.findings {
-        let (tone, text) = verdict_text(finding.verdict);
         table.row(vec![
-            (tone, text.to_owned()),
-            (Tone::Strong, finding.what.to_owned()),
+            (tone_of(finding.verdict), finding.verdict.to_string()),
+            (Tone::Strong, finding.what.clone()),
             (Tone::Plain, finding.found.clone()),
         ]);
         if let Some(remedy) = &finding.remedy {
@@ -321,10 +298,10 @@ fn print(out: Output, report: &Report) -> Outcome<()> {
     out.table(&table)
 }
 
-fn verdict_text(verdict: Verdict) -> (Tone, &'static str) {
+fn tone_of(verdict: Verdict) -> Tone {
     match verdict {
-        Verdict::Fine => (Tone::Good, "fine"),
-        Verdict::Note => (Tone::Warn, "note"),
-        Verdict::Wrong => (Tone::Bad, "wrong"),
+        Verdict::Fine => Tone::Good,
+        Verdict::Wrong => Tone::Bad,
+        _ => Tone::Warn,
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use tenure::{Amended, MemberId, MemberRef, Tenure};
+use tenure_api::{Evicted, millis};
 
 use crate::args::EvictArgs;
-use crate::context::{Context, millis, no_such_member};
+use crate::context::{Context, no_such_member};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::say;
@@ -44,12 +44,12 @@ pub(crate) async fn run(context: &Context, args: &EvictArgs) -> Outcome {
     };
     let free = args.now || !args.no_wait;
     if out.json {
-        out.value(&json!({
-            "member": id.as_str(),
-            "incarnation": member.incarnation.to_string(),
-            "trusts_itself_for_ms": if free && !args.now { 0 } else { millis(remaining) },
-            "free": free,
-        }))?;
+        out.value(&Evicted {
+            member: id.to_string(),
+            incarnation: member.incarnation.to_string(),
+            trusts_itself_for_ms: if free && !args.now { 0 } else { millis(remaining) },
+            free,
+        })?;
     } else if args.now {
         out.line(&format!("{id} is ended, and what it held is free"))?;
     } else if args.no_wait {

@@ -2,16 +2,16 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::{Value, json};
 use tenure::{PastTerm, Timestamp};
+use tenure_api::{Cause, ElectionHistory, Flapping, History, millis};
 
 use crate::args::HistoryArgs;
-use crate::context::{Context, known_view, millis};
+use crate::context::{Context, known_view};
 use crate::exit::Exit;
 use crate::failure::Outcome;
 use crate::output::{Output, Table, Tone};
+use crate::show::moment;
 use crate::span;
-use crate::verbs::watch::cause_text;
 
 /// So many terms that begin within such a time are worth a word.
 const FLAPPING: (usize, Duration) = (5, Duration::from_secs(600));
@@ -32,19 +32,14 @@ pub(crate) async fn run(context: &Context, args: &HistoryArgs) -> Outcome {
     }
     let out = context.output;
     if out.json {
-        let all = all.iter().map(|(name, terms)| {
-            let flapping = flapping(terms);
-            json!({
-                "election": name.as_str(),
-                "terms": terms.iter().map(term_json).collect::<Vec<_>>(),
-                "flapping": flapping.map(|(count, within)| json!({
-                    "terms": count, "within_ms": millis(within),
-                })),
-            })
+        let elections = all.iter().map(|(name, terms)| ElectionHistory {
+            election: name.to_string(),
+            terms: terms.iter().map(answer).collect(),
+            flapping: flapping(terms)
+                .map(|(terms, within)| Flapping { terms, within_ms: millis(within) }),
         });
-        out.value(
-            &json!({ "namespace": context.namespace, "elections": all.collect::<Vec<_>>() }),
-        )?;
+        let elections = elections.collect();
+        out.value(&History { namespace: context.namespace.clone(), elections })?;
         return Ok(Exit::Ok);
     }
     if all.iter().all(|(_, terms)| terms.is_empty()) {
@@ -76,19 +71,19 @@ fn lasted(past: &PastTerm) -> Option<Duration> {
     Some(Duration::from_millis(span))
 }
 
-fn term_json(past: &PastTerm) -> Value {
-    json!({
-        "term": past.term.number.get(),
-        "member": past.term.member.id.as_str(),
-        "incarnation": past.term.member.incarnation.to_string(),
-        "from": span::moment(past.term.elected_at),
-        "to": past.ended.map(|(at, _)| span::moment(at)),
-        "lasted_ms": lasted(past).map(millis),
-        "ended": past.ended.map(|(_, cause)| cause_text(cause)),
-        "stands": past.stands.is_some(),
-        "remaining_ms": past.stands.map(millis),
-        "seq": past.seq.get(),
-    })
+fn answer(past: &PastTerm) -> tenure_api::PastTerm {
+    tenure_api::PastTerm {
+        term: past.term.number.get(),
+        member: past.term.member.id.to_string(),
+        incarnation: past.term.member.incarnation.to_string(),
+        from: past.term.elected_at.into(),
+        to: past.ended.map(|(at, _)| at.into()),
+        lasted_ms: lasted(past).map(millis),
+        ended: past.ended.map(|(_, cause)| cause.into()),
+        stands: past.stands.is_some(),
+        remaining_ms: past.stands.map(millis),
+        seq: past.seq.get(),
+    }
 }
 
 fn people(out: Output, name: &str, terms: &[PastTerm]) -> Outcome<()> {
@@ -96,7 +91,7 @@ fn people(out: Output, name: &str, terms: &[PastTerm]) -> Outcome<()> {
     let mut table = Table::new(&["term", "leader", "from", "to", "lasted", "ended"]);
     for past in terms {
         let (to, ended) = match (past.ended, past.stands) {
-            (Some((at, cause)), _) => (span::moment_short(at), cause_text(cause)),
+            (Some((at, cause)), _) => (moment(at), Cause::from(cause).as_str()),
             (None, Some(_)) => ("now".into(), ""),
             // Nobody has taken over, so nobody has written down when.
             (None, None) => ("unknown".into(), "not live any more"),
@@ -105,7 +100,7 @@ fn people(out: Output, name: &str, terms: &[PastTerm]) -> Outcome<()> {
         table.row(vec![
             (Tone::Plain, past.term.number.to_string()),
             (tone, past.term.member.id.to_string()),
-            (Tone::Plain, span::moment_short(past.term.elected_at)),
+            (Tone::Plain, moment(past.term.elected_at)),
             (Tone::Plain, to),
             (Tone::Plain, lasted(past).map(span::roughly).unwrap_or_default()),
             (Tone::Plain, ended.into()),

@@ -1,13 +1,13 @@
 //! `tenure members` and `tenure elections`.
 
-use serde_json::json;
+use tenure_api::{Election, Elections, Member, Members};
 
-use crate::context::{Context, millis};
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Outcome;
 use crate::output::{Table, Tone};
+use crate::show::{leader_cell, moment, states};
 use crate::span;
-use crate::verbs::status::{leader_cell, metadata, states, view_json};
 
 pub(crate) async fn members(context: &Context) -> Outcome {
     let tenure = context.look().await?;
@@ -15,19 +15,8 @@ pub(crate) async fn members(context: &Context) -> Outcome {
     members.sort_by(|a, b| a.member.cmp(&b.member));
     let out = context.output;
     if out.json {
-        let all = members.iter().map(|view| {
-            json!({
-                "id": view.member.id.as_str(),
-                "incarnation": view.member.incarnation.to_string(),
-                "endpoints": view.profile.endpoints(),
-                "metadata": metadata(&view.profile),
-                "joined_at": span::moment(view.joined_at),
-                "ttl_ms": millis(view.ttl),
-                "expires_in_ms": millis(view.remaining),
-                "holds": view.holds,
-            })
-        });
-        out.value(&json!({ "namespace": context.namespace, "members": all.collect::<Vec<_>>() }))?;
+        let members = members.iter().map(Member::from).collect();
+        out.value(&Members { namespace: context.namespace.clone(), members })?;
         return Ok(Exit::Ok);
     }
     if members.is_empty() {
@@ -40,7 +29,7 @@ pub(crate) async fn members(context: &Context) -> Outcome {
         table.row(vec![
             (Tone::Strong, view.member.id.to_string()),
             (tone, view.holds.to_string()),
-            (Tone::Plain, span::moment_short(view.joined_at)),
+            (Tone::Plain, moment(view.joined_at)),
             (Tone::Plain, span::roughly(view.remaining)),
             (Tone::Plain, span::show(view.ttl)),
             (Tone::Plain, view.profile.endpoints().join(", ")),
@@ -56,9 +45,8 @@ pub(crate) async fn elections(context: &Context) -> Outcome {
     views.sort_by(|a, b| a.election.cmp(&b.election));
     let out = context.output;
     if out.json {
-        let all = views.iter().map(|view| view_json(&context.namespace, view));
-        let all: Vec<_> = all.collect();
-        out.value(&json!({ "namespace": context.namespace, "elections": all }))?;
+        let elections = views.iter().map(|view| Election::new(&context.namespace, view)).collect();
+        out.value(&Elections { namespace: context.namespace.clone(), elections })?;
         return Ok(Exit::Ok);
     }
     if views.is_empty() {

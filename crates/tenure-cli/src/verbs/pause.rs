@@ -1,7 +1,7 @@
 //! `tenure pause` and `tenure resume`.
 
-use serde_json::json;
 use tenure::Amended;
+use tenure_api::Changed;
 
 use crate::args::{OneName, PauseArgs};
 use crate::context::{Context, known_view};
@@ -39,7 +39,7 @@ fn say(context: &Context, name: &str, amended: &Amended, text: &str) -> Outcome 
     let changed = !matches!(amended, Amended::Unchanged);
     let out = context.output;
     if out.json {
-        out.value(&json!({ "election": name, "changed": changed }))?;
+        out.value(&Changed { election: name.to_owned(), changed })?;
     } else {
         out.line(text)?;
     }

@@ -2,18 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use tenure::{
     Amended, ElectionName, Happening, JournalStream, Journalled, MemberId, ReleaseCause, Tenure,
     TermNumber,
 };
+use tenure_api::{Cause, Resigned, Successor, millis};
 
 use crate::args::ResignArgs;
-use crate::context::{Context, election_name, known_view, millis};
+use crate::context::{Context, election_name, known_view};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome, did_you_mean};
 use crate::span;
-use crate::verbs::watch::cause_text;
 
 pub(crate) async fn run(context: &Context, args: &ResignArgs) -> Outcome {
     let name = election_name(&args.name)?;
@@ -134,18 +133,18 @@ fn report(
 ) -> Outcome {
     let out = context.output;
     if out.json {
-        let next = ended.and_then(|e| e.next.as_ref());
-        out.value(&json!({
-            "election": name.as_str(),
-            "term": number.get(),
-            "leader": leader.as_str(),
-            "asked": true,
-            "ended": ended.map(|e| cause_text(e.cause)),
-            "successor": next.map(|(id, number)| json!({
-                "id": id.as_str(), "term": number.get(),
-            })),
-            "took_ms": ended.map(|_| millis(took)),
-        }))?;
+        let successor = ended.and_then(|ended| ended.next.as_ref());
+        let successor =
+            successor.map(|(id, number)| Successor { id: id.to_string(), term: number.get() });
+        out.value(&Resigned {
+            election: name.to_string(),
+            term: number.get(),
+            leader: leader.to_string(),
+            asked: true,
+            ended: ended.map(|ended| ended.cause.into()),
+            successor,
+            took_ms: ended.map(|_| millis(took)),
+        })?;
         return Ok(Exit::Ok);
     }
     let Some(ended) = ended else {
@@ -153,7 +152,7 @@ fn report(
         out.line(&format!("{what}; `tenure watch {name}` shows what happens"))?;
         return Ok(Exit::Ok);
     };
-    let how = cause_text(ended.cause);
+    let how = Cause::from(ended.cause);
     out.line(&format!("term {number} of {name}, held by {leader}, is over ({how})"))?;
     match &ended.next {
         Some((id, number)) => {

@@ -1,7 +1,7 @@
 //! `tenure restored`: the store was restored, and numbers must not come again.
 
-use serde_json::json;
 use tenure::Amended;
+use tenure_api::Restored;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -16,7 +16,7 @@ pub(crate) async fn run(context: &Context) -> Outcome {
     };
     let out = context.output;
     if out.json {
-        out.value(&json!({ "era_before": before, "era_after": after }))?;
+        out.value(&Restored { era_before: before, era_after: after })?;
     } else {
         out.line(&format!(
             "the era of term numbers in {} has risen from {before} to {after}",

@@ -1,6 +1,6 @@
 //! `tenure schema`: the SQL to apply by hand.
 
-use serde_json::json;
+use tenure_api::Schema;
 
 use crate::args::SchemaArgs;
 use crate::context::Context;
@@ -26,7 +26,8 @@ pub(crate) fn run(context: &Context, args: &SchemaArgs) -> Outcome {
         }
     };
     if context.output.json {
-        context.output.value(&json!({ "store": kind, "version": VERSION, "sql": sql }))?;
+        let schema = Schema { store: kind.to_owned(), version: VERSION, sql: sql.to_owned() };
+        context.output.value(&schema)?;
     } else if sql.is_empty() {
         say(&format!("tables of version {VERSION} are up to date: there is nothing to apply"));
     } else {

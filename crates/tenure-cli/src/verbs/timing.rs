@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use serde_json::json;
 use tenure::{Settings, SettingsBuilder};
+use tenure_api::{Timing, millis};
 
 use crate::args::TimingArgs;
-use crate::context::{Context, millis};
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Table, Tone};
@@ -23,16 +23,16 @@ pub(crate) fn run(context: &Context, args: &TimingArgs) -> Outcome {
     let out = context.output;
     let settings = &plan.settings;
     if out.json {
-        out.value(&json!({
-            "ttl_ms": millis(settings.ttl()),
-            "heartbeat_ms": millis(settings.heartbeat()),
-            "request_timeout_ms": millis(settings.request_timeout()),
-            "margin_ms": millis(settings.margin()),
-            "drift_ppm": settings.drift_ppm(),
-            "recover_in_ms": millis(plan.recovers_in()),
-            "tolerates_ms": millis(plan.tolerates()),
-            "writes_per_second": load,
-        }))?;
+        out.value(&Timing {
+            ttl_ms: millis(settings.ttl()),
+            heartbeat_ms: millis(settings.heartbeat()),
+            request_timeout_ms: millis(settings.request_timeout()),
+            margin_ms: millis(settings.margin()),
+            drift_ppm: settings.drift_ppm(),
+            recover_in_ms: millis(plan.recovers_in()),
+            tolerates_ms: millis(plan.tolerates()),
+            writes_per_second: load,
+        })?;
         return Ok(Exit::Ok);
     }
     let mut facts = Table::facts();

@@ -2,18 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Value, json};
-use tenure::{
-    ElectionName, EndCause, Entry, Happening, Journalled, MemberRef, ReleaseCause, Seq, Tenure,
-};
+use tenure::{ElectionName, Entry, Happening, Journalled, MemberRef, Seq, Tenure};
 
 use crate::args::WatchArgs;
 use crate::context::{Context, election_name};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, Tone, say};
-use crate::span;
-use crate::verbs::status::because;
+use crate::show::{entry_text, moment};
 
 pub(crate) async fn run(context: &Context, args: &WatchArgs) -> Outcome {
     let names = args.names.iter().map(|name| election_name(name)).collect::<Result<_, _>>()?;
@@ -103,19 +99,15 @@ impl Lines {
         // rather than never.
         let (seq, _) = tenure.journal(1).await?;
         for view in tenure.elections().await? {
+            let Some(leads) = tenure_api::Entry::leads(seq, &view) else { continue };
             let Some(holder) = view.holder else { continue };
             if !self.wants(&view.election) || self.left == Some(0) {
                 continue;
             }
             self.leaders.insert(view.election.clone(), holder.member.clone());
-            let value = json!({
-                "seq": seq.get(), "at": span::moment(holder.elected_at), "event": "leads",
-                "election": view.election.as_str(), "term": view.number.get(),
-                "member": holder.member.id.as_str(),
-            });
             let text = format!("{} leads with term {}", holder.member.id, view.number);
-            let at = span::moment_short(holder.elected_at);
-            self.print(seq, &at, view.election.as_str(), &text, Tone::Faint, &value)?;
+            let at = moment(holder.elected_at);
+            self.print(seq, &at, view.election.as_str(), &text, Tone::Faint, &leads)?;
         }
         Ok(seq)
     }
@@ -128,10 +120,10 @@ impl Lines {
             if self.left == Some(0) {
                 return Ok(());
             }
-            let (at, value) = (span::moment_short(entry.at), entry_json(entry));
+            let at = moment(entry.at);
             let election = entry.what.election().map_or("-", ElectionName::as_str).to_owned();
             let (tone, text) = entry_text(&entry.what);
-            self.print(entry.seq, &at, &election, &text, tone, &value)?;
+            self.print(entry.seq, &at, &election, &text, tone, &entry.into())?;
         }
         Ok(())
     }
@@ -143,7 +135,7 @@ impl Lines {
         election: &str,
         text: &str,
         tone: Tone,
-        value: &Value,
+        value: &tenure_api::Entry,
     ) -> Outcome<()> {
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(1);
@@ -154,118 +146,5 @@ impl Lines {
         let seq = self.out.paint(Tone::Faint, &format!("{seq:>6}"));
         let text = self.out.paint(tone, text);
         self.out.line(&format!("{seq}  {at}  {election}  {text}"))
-    }
-}
-
-/// An entry for people: what happened, in one clause.
-pub(crate) fn entry_text(what: &Happening) -> (Tone, String) {
-    match what {
-        Happening::Joined { member, .. } => (Tone::Faint, format!("{} joined", member.id)),
-        Happening::Left { member } => (Tone::Faint, format!("{} left", member.id)),
-        Happening::Ended { member, cause } => {
-            (Tone::Warn, format!("{} was ended: {}", member.id, end_text(*cause)))
-        }
-        Happening::Stood { member, priority, .. } => {
-            (Tone::Faint, format!("{} stands, priority {}", member.id, priority.get()))
-        }
-        Happening::Elected { term } => {
-            (Tone::Good, format!("{} leads with term {}", term.member.id, term.number))
-        }
-        Happening::Released { number, member, cause, heir, .. } => {
-            let heir = heir.as_ref().map(|h| format!(", kept for {h}")).unwrap_or_default();
-            let cause = cause_text(*cause);
-            (Tone::Warn, format!("term {number} of {} is over: {cause}{heir}", member.id))
-        }
-        Happening::StepDownAsked { number, reason, by, to, .. } => {
-            let to = to.as_ref().map(|t| format!(" in favour of {t}")).unwrap_or_default();
-            let because = because(reason.as_str(), by.as_str());
-            (Tone::Warn, format!("term {number} is asked to step down{to} {because}"))
-        }
-        Happening::Paused { reason, by, .. } => {
-            (Tone::Warn, format!("paused {}", because(reason.as_str(), by.as_str())))
-        }
-        Happening::Resumed { by, .. } => (Tone::Good, format!("resumed by {by}")),
-    }
-}
-
-/// An entry as JSON.
-pub(crate) fn entry_json(entry: &Entry) -> Value {
-    let mut value = json!({
-        "seq": entry.seq.get(),
-        "at": span::moment(entry.at),
-        "event": event_name(&entry.what),
-        "election": entry.what.election().map(ElectionName::as_str),
-    });
-    match &entry.what {
-        Happening::Joined { member, profile } => {
-            value["member"] = json!(member.id.as_str());
-            value["endpoints"] = json!(profile.endpoints());
-        }
-        Happening::Left { member } => value["member"] = json!(member.id.as_str()),
-        Happening::Ended { member, cause } => {
-            value["member"] = json!(member.id.as_str());
-            value["cause"] = json!(end_text(*cause));
-        }
-        Happening::Stood { member, priority, .. } => {
-            value["member"] = json!(member.id.as_str());
-            value["priority"] = json!(priority.get());
-        }
-        Happening::Elected { term } => {
-            value["term"] = json!(term.number.get());
-            value["member"] = json!(term.member.id.as_str());
-            value["incarnation"] = json!(term.member.incarnation.to_string());
-        }
-        Happening::Released { number, member, cause, heir, .. } => {
-            value["term"] = json!(number.get());
-            value["member"] = json!(member.id.as_str());
-            value["cause"] = json!(cause_text(*cause));
-            value["heir"] = json!(heir.as_ref().map(tenure::MemberId::as_str));
-        }
-        Happening::StepDownAsked { number, reason, by, to, .. } => {
-            value["term"] = json!(number.get());
-            value["reason"] = json!(reason.as_str());
-            value["by"] = json!(by.as_str());
-            value["to"] = json!(to.as_ref().map(tenure::MemberId::as_str));
-        }
-        Happening::Paused { reason, by, .. } => {
-            value["reason"] = json!(reason.as_str());
-            value["by"] = json!(by.as_str());
-        }
-        Happening::Resumed { by, .. } => value["by"] = json!(by.as_str()),
-    }
-    value
-}
-
-fn event_name(what: &Happening) -> &'static str {
-    match what {
-        Happening::Joined { .. } => "joined",
-        Happening::Left { .. } => "left",
-        Happening::Ended { .. } => "ended",
-        Happening::Stood { .. } => "stood",
-        Happening::Elected { .. } => "elected",
-        Happening::Released { .. } => "released",
-        Happening::StepDownAsked { .. } => "step_down_asked",
-        Happening::Paused { .. } => "paused",
-        Happening::Resumed { .. } => "resumed",
-    }
-}
-
-/// Why a term ended, in a word or two.
-pub(crate) fn cause_text(cause: ReleaseCause) -> &'static str {
-    match cause {
-        ReleaseCause::Resigned => "resigned",
-        ReleaseCause::SteppedDown => "stepped down as asked",
-        ReleaseCause::Abandoned => "given up, no longer trusted",
-        ReleaseCause::Left => "left",
-        ReleaseCause::Ended(cause) => end_text(cause),
-    }
-}
-
-fn end_text(cause: EndCause) -> &'static str {
-    match cause {
-        EndCause::Expired => "expired",
-        EndCause::ProvenDead => "its process died",
-        EndCause::Superseded => "replaced by a newer process of the same id",
-        EndCause::Evicted => "evicted",
     }
 }
