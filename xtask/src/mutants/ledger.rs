@@ -1,8 +1,8 @@
-//! What became of each mutant, in a file, so that a run that was cut off goes on.
+//! What became of each mutant, in a file of the repository, so that a later run does only
+//! what changed since.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Doing, Outcome};
@@ -12,22 +12,25 @@ use crate::failure::{Doing, Outcome};
 pub(super) enum Fate {
     /// A test failed.
     Caught,
-    /// The tests did not come to an end.
+    /// A test did not come to an end.
     Hung,
-    /// The server refuses it: it says nothing about the tests.
+    /// The server refuses the text: it says nothing about the tests.
     Unviable,
+    /// The tests that were tried so far passed; the others were not run yet.
+    Open,
     /// No test failed.
     Survived,
 }
 
 impl Fate {
-    const ALL: [Self; 4] = [Self::Caught, Self::Hung, Self::Unviable, Self::Survived];
+    const ALL: [Self; 5] = [Self::Caught, Self::Hung, Self::Unviable, Self::Open, Self::Survived];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Caught => "caught",
             Self::Hung => "hung",
             Self::Unviable => "unviable",
+            Self::Open => "open",
             Self::Survived => "SURVIVED",
         }
     }
@@ -37,79 +40,140 @@ impl Fate {
     }
 }
 
-/// All that is known, and the file that it is kept in.
+/// What is known of one mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) fate: Fate,
+    /// Of the function that was broken, as it was then.
+    pub(super) digest: String,
+    /// The test that failed.
+    pub(super) by: String,
+}
+
+/// All that is known of one crate, and the file that it is kept in: a line for each
+/// mutant, sorted by name, so that two versions can be compared.
 #[derive(Debug)]
 pub(super) struct Ledger {
     path: PathBuf,
-    known: BTreeMap<String, (Fate, String)>,
+    known: BTreeMap<String, Entry>,
 }
 
 impl Ledger {
-    /// The file at `path`; begun anew unless `resume`.
-    pub(super) fn open(path: &Path, resume: bool) -> Outcome<Self> {
-        let mut known = BTreeMap::new();
-        if resume {
-            let text = fs::read_to_string(path).unwrap_or_default();
-            known.extend(text.lines().filter_map(parse));
-        } else if path.exists() {
-            fs::remove_file(path).doing(|| format!("remove {}", path.display()))?;
+    /// What the file says; nothing, if there is none.
+    pub(super) fn open(path: &Path) -> Self {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        Self { path: path.to_owned(), known: text.lines().filter_map(parse).collect() }
+    }
+
+    pub(super) fn entry(&self, name: &str) -> Option<&Entry> {
+        self.known.get(name)
+    }
+
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.known.iter().map(|(name, entry)| (name.as_str(), entry))
+    }
+
+    /// Whether the whole suite has judged this mutant of this very function.
+    pub(super) fn is_final(&self, name: &str, digest: &str) -> bool {
+        let entry = self.known.get(name).filter(|entry| entry.digest == digest);
+        entry.is_some_and(|entry| entry.fate != Fate::Open)
+    }
+
+    /// Takes over what is known of a function that is in another file now.
+    pub(super) fn moved(&mut self, name: &str, digest: &str) {
+        let Some(tail) = tail(name).filter(|_| !self.known.contains_key(name)) else { return };
+        let mut same = self.known.iter().filter(|(other, entry)| {
+            entry.digest == digest && self::tail(other).is_some_and(|other| other == tail)
+        });
+        if let Some(entry) = same.next().map(|(_, entry)| entry.clone()) {
+            self.known.insert(name.to_owned(), entry);
         }
-        Ok(Self { path: path.to_owned(), known })
     }
 
-    pub(super) fn knows(&self, name: &str) -> bool {
-        self.known.contains_key(name)
+    pub(super) fn forget(&mut self, chosen: impl Fn(&str) -> bool) {
+        self.known.retain(|name, _| !chosen(name));
     }
 
-    /// Notes what became of one, and which test said so.
-    pub(super) fn note(&mut self, name: &str, fate: Fate, by: &str) -> Outcome {
-        let doing = || format!("write to {}", self.path.display());
-        let mut options = fs::OpenOptions::new();
-        let mut file = options.append(true).create(true).open(&self.path).doing(doing)?;
-        writeln!(file, "{}\t{}\t{name}", fate.name(), by.replace(['\t', '\n'], " "))
-            .doing(doing)?;
-        self.known.insert(name.to_owned(), (fate, by.to_owned()));
-        Ok(())
+    /// Notes what became of one, at once: a run may be stopped at any time.
+    pub(super) fn note(&mut self, name: &str, entry: Entry) -> Outcome {
+        self.known.insert(name.to_owned(), entry);
+        self.write()
+    }
+
+    fn write(&self) -> Outcome {
+        let doing = || format!("write {}", self.path.display());
+        let mut text = String::new();
+        for (name, entry) in &self.known {
+            let by = entry.by.replace(['\t', '\n'], " ");
+            text += &format!("{}\t{}\t{by}\t{name}\n", entry.fate.name(), entry.digest);
+        }
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder).doing(doing)?;
+        }
+        // Never half a file, whenever this process is ended.
+        let new = self.path.with_extension("new");
+        fs::write(&new, text).doing(doing)?;
+        fs::rename(&new, &self.path).doing(doing)
     }
 
     /// How many of each, and the survivors by name.
     pub(super) fn summary(&self) -> String {
-        let count = |fate| self.known.values().filter(|(found, _)| *found == fate).count();
+        let count = |fate| self.known.values().filter(|entry| entry.fate == fate).count();
         let counts: Vec<_> =
             Fate::ALL.iter().map(|fate| format!("{} {}", count(*fate), fate.name())).collect();
         let mut text = format!("{} mutants: {}\n", self.known.len(), counts.join(", "));
-        for (name, _) in self.known.iter().filter(|(_, (fate, _))| *fate == Fate::Survived) {
+        for (name, _) in self.known.iter().filter(|(_, e)| e.fate == Fate::Survived) {
             text += &format!("survived: {name}\n");
         }
         text
     }
 }
 
-fn parse(line: &str) -> Option<(String, (Fate, String))> {
-    let mut fields = line.splitn(3, '\t');
-    let (fate, by, name) = (fields.next()?, fields.next()?, fields.next()?);
-    Some((name.to_owned(), (Fate::of(fate)?, by.to_owned())))
+/// A mutant's name without its file; `None` if it is in no function.
+fn tail(name: &str) -> Option<&str> {
+    name.split_once(' ').map(|(_, tail)| tail).filter(|tail| !tail.starts_with(':'))
+}
+
+fn parse(line: &str) -> Option<(String, Entry)> {
+    let mut fields = line.splitn(4, '\t');
+    let fate = Fate::of(fields.next()?)?;
+    let digest = fields.next()?.to_owned();
+    let by = fields.next()?.to_owned();
+    Some((fields.next()?.to_owned(), Entry { fate, digest, by }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A run that was cut off goes on where it was; one that begins anew does not.
+    fn entry(fate: Fate, digest: &str) -> Entry {
+        Entry { fate, digest: digest.into(), by: "suite a::b".into() }
+    }
+
+    /// A later run takes the verdicts over, but for those of functions that changed since
+    /// and those that the whole suite has not judged.
     #[test]
     fn what_is_known_is_kept_between_runs() {
         let dir = std::env::temp_dir().join(format!("tenure-ledger-{}", std::process::id()));
-        fs::create_dir_all(&dir).unwrap();
-        let path = dir.join("sql.tsv");
-        let mut first = Ledger::open(&path, false).unwrap();
-        first.note("a.sql:1 remove x = 1", Fate::Caught, "a test").unwrap();
-        first.note("a.sql:2 negate y", Fate::Survived, "").unwrap();
-        let again = Ledger::open(&path, true).unwrap();
-        assert!(again.knows("a.sql:1 remove x = 1") && !again.knows("b"));
+        let path = dir.join("store.tsv");
+        let mut first = Ledger::open(&path);
+        first.note("a.sql f: remove x = 1", entry(Fate::Caught, "1")).unwrap();
+        first.note("a.sql f: negate y", entry(Fate::Survived, "1")).unwrap();
+        first.note("a.sql g: negate z", entry(Fate::Open, "1")).unwrap();
+        let mut again = Ledger::open(&path);
+        assert_eq!(again.entry("a.sql f: remove x = 1"), Some(&entry(Fate::Caught, "1")));
+        assert!(again.is_final("a.sql f: remove x = 1", "1"));
+        assert!(!again.is_final("a.sql f: remove x = 1", "2"), "the function changed");
+        assert!(!again.is_final("a.sql g: negate z", "1"), "not all tests were run");
         let summary = again.summary();
-        assert!(summary.starts_with("2 mutants: 1 caught, 0 hung, 0 unviable, 1 SURVIVED"));
-        assert!(summary.contains("survived: a.sql:2 negate y"), "{summary}");
-        assert!(!Ledger::open(&path, false).unwrap().knows("a.sql:2 negate y"));
+        assert!(summary.starts_with("3 mutants: 1 caught, 0 hung, 0 unviable, 1 open, 1 SURV"));
+        assert!(summary.contains("survived: a.sql f: negate y"), "{summary}");
+        again.moved("b.sql f: negate y", "1");
+        assert!(again.is_final("b.sql f: negate y", "1"), "the function is in another file");
+        again.moved("b.sql f: remove x = 1", "2");
+        assert!(!again.is_final("b.sql f: remove x = 1", "2"), "and changed");
+        again.forget(|name| name.contains(" f: "));
+        assert_eq!(again.entries().count(), 1);
         fs::remove_dir_all(&dir).unwrap();
     }
 }

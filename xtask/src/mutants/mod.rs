@@ -1,44 +1,57 @@
 //! `cargo xtask mutants`: breaks one thing after the other, and sees whether a test
 //! notices. Rust by cargo-mutants, SQL by a mutator of our own. It takes hours, so it
-//! is no part of CI; it can be stopped at any time and resumed.
+//! is no part of CI; it can be stopped at any time, and a later run does what is left.
 //!
-//! The working tree is never touched: SQL is broken in a copy of it, under
-//! `target/mutants/tree`.
+//! The working tree is never touched, but for the verdicts in `docs/mutants`: SQL is
+//! broken in test programs built from a copy of it, under `target/mutants`.
 
 mod ledger;
+mod places;
+mod programs;
+mod record;
+mod runner;
+mod rust;
 mod scratch;
 mod sql;
+mod sweep;
 mod tokens;
+mod values;
+mod worker;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use ledger::{Fate, Ledger};
-use scratch::Scratch;
 
 use crate::failure::{Doing, Failure, Outcome};
 use crate::metadata;
-use crate::servers::{self, Servers};
-use crate::steps::{cargo, has_cargo_command, root};
+use crate::servers;
+use crate::steps::root;
 
 const USAGE: &str = "\
-cargo xtask mutants [--package X …] [--sql | --rust] [--resume] [--only TEXT] [--list]
+cargo xtask mutants [--package X …] [--sql | --rust] [options]
 
   --package X   only this crate; default: every crate that has mutants
   --sql         only the statements of the SQL stores
   --rust        only the Rust code, by cargo-mutants
-  --resume      go on with the run before, instead of beginning anew
-  --only TEXT   only SQL mutants whose name contains TEXT, as beat.sql
+  --again       forget the verdicts of earlier runs on what is chosen
+  --only TEXT   only SQL mutants whose name contains TEXT, as beat.sql; may be repeated
+  --first       only the first look: the tests that catch most, not yet the whole suite
+  --jobs N      how many SQL mutants are run at a time; default 2
   --list        print the SQL mutants and run none
 
-What became of each is kept in target/mutants.
+The verdicts on SQL are kept in docs/mutants, those on Rust in target/mutants. A mutant
+is run again when the function that it breaks has changed.
 ";
 
-/// The crates with statements, each with the folder they are in.
-const STATEMENTS: [(&str, &str); 2] = [
-    ("tenure-postgres", "crates/tenure-postgres/src/sql"),
-    ("tenure-sqlite", "crates/tenure-sqlite/src/sql"),
+/// A crate with statements, the folder they are in, and whether it needs a server.
+struct Stated {
+    package: &'static str,
+    folder: &'static str,
+}
+
+const STATED: [Stated; 2] = [
+    Stated { package: "tenure-postgres", folder: "crates/tenure-postgres/src/sql" },
+    Stated { package: "tenure-sqlite", folder: "crates/tenure-sqlite/src/sql" },
 ];
 
 /// The crates that cargo-mutants is run over.
@@ -52,21 +65,26 @@ const CRATES: [&str; 7] = [
     "tenure-cli",
 ];
 
-/// What to do for those who want the other half too.
-const INSTALL: &str = "cargo-mutants is not installed, so the Rust code was left alone; to \
-                       install it:\n    cargo install --locked cargo-mutants";
-
-/// How long the tests of one mutant may take: a lock that is not let go of hangs them.
-const PATIENCE: Duration = Duration::from_secs(20 * 60);
-
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Options {
     packages: Vec<String>,
     sql: bool,
     rust: bool,
-    resume: bool,
+    again: bool,
+    first: bool,
     list: bool,
-    only: Option<String>,
+    jobs: usize,
+    only: Vec<String>,
+}
+
+impl Options {
+    fn has(&self, package: &str) -> bool {
+        self.packages.is_empty() || self.packages.iter().any(|named| named == package)
+    }
+
+    fn names(&self, mutant: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|text| mutant.contains(text.as_str()))
+    }
 }
 
 pub(crate) fn run(args: &[String]) -> Outcome {
@@ -75,47 +93,35 @@ pub(crate) fn run(args: &[String]) -> Outcome {
         return Ok(());
     }
     let options = parse(args)?;
-    let mut wanted = Vec::new();
-    if options.sql {
-        for (package, folder) in STATEMENTS {
-            if options.packages.is_empty() || options.packages.iter().any(|p| p == package) {
-                wanted.extend(statements(package, folder, options.only.as_deref())?);
-            }
-        }
-    }
-    if options.list {
-        wanted.iter().for_each(|mutant| println!("{}", mutant.name));
-        println!("{} mutants", wanted.len());
-        return Ok(());
-    }
     let kept = root().join("target/mutants");
     fs::create_dir_all(&kept).doing(|| format!("make {}", kept.display()))?;
-    let chosen = chosen(&options, &wanted);
-    let tested: Vec<_> =
-        metadata::packages()?.into_iter().filter(|p| chosen.contains(&&*p.name)).collect();
-    let servers = servers::start(&servers::needed(&tested))?;
-    if options.sql {
-        run_sql(&kept, &wanted, &options, &servers)?;
+    for stated in STATED.iter().filter(|stated| options.sql && options.has(stated.package)) {
+        let all = Statements::read(stated)?;
+        if options.list {
+            let chosen: Vec<_> = all.mutants.iter().filter(|m| options.names(&m.name)).collect();
+            chosen.iter().for_each(|mutant| println!("{} {}", stated.package, mutant.name));
+            println!("{} mutants", chosen.len());
+            continue;
+        }
+        let servers = started(&[stated.package])?;
+        sweep::run(&kept, stated.package, &all, &options, &servers)?;
     }
-    if options.rust {
-        run_rust(&kept, &options, &servers)?;
+    if options.rust && !options.list {
+        let packages: Vec<_> = CRATES.into_iter().filter(|name| options.has(name)).collect();
+        rust::run(&kept, &packages, options.again, &started(&packages)?)?;
     }
     Ok(())
 }
 
-/// The crates whose tests will be run.
-fn chosen<'a>(options: &'a Options, wanted: &'a [Statement]) -> Vec<&'a str> {
-    if !options.rust {
-        return wanted.iter().map(|mutant| mutant.package).collect();
-    }
-    match &options.packages[..] {
-        [] => CRATES.to_vec(),
-        named => named.iter().map(String::as_str).collect(),
-    }
+/// The servers that the tests of these crates need.
+fn started(names: &[&str]) -> Outcome<servers::Servers> {
+    let packages = metadata::packages()?.into_iter();
+    let tested: Vec<_> = packages.filter(|package| names.contains(&&*package.name)).collect();
+    servers::start(&servers::needed(&tested))
 }
 
 fn parse(args: &[String]) -> Outcome<Options> {
-    let mut options = Options::default();
+    let mut options = Options { jobs: 2, ..Options::default() };
     let mut args = args.iter();
     let missing = |what: &str| Failure::new(format!("{what} is missing its value\n\n{USAGE}"));
     while let Some(arg) = args.next() {
@@ -123,10 +129,15 @@ fn parse(args: &[String]) -> Outcome<Options> {
             "--package" | "-p" => {
                 options.packages.push(args.next().ok_or_else(|| missing(arg))?.clone());
             }
-            "--only" => options.only = Some(args.next().ok_or_else(|| missing(arg))?.clone()),
+            "--only" => options.only.push(args.next().ok_or_else(|| missing(arg))?.clone()),
+            "--jobs" => {
+                let jobs = args.next().and_then(|jobs| jobs.parse().ok()).filter(|n| *n > 0);
+                options.jobs = jobs.ok_or_else(|| missing(arg))?;
+            }
             "--sql" => options.sql = true,
             "--rust" => options.rust = true,
-            "--resume" => options.resume = true,
+            "--again" => options.again = true,
+            "--first" => options.first = true,
             "--list" => options.list = true,
             other => {
                 return Err(Failure::new(format!("`{other}` is not understood\n\n{USAGE}")));
@@ -134,106 +145,85 @@ fn parse(args: &[String]) -> Outcome<Options> {
         }
     }
     if !options.sql && !options.rust {
-        (options.sql, options.rust) = (true, true);
+        options.sql = true;
+        options.rust = true;
     }
     Ok(options)
 }
 
 /// One broken statement of one crate.
 struct Statement {
-    package: &'static str,
     /// The file, from the root of the repository.
     file: PathBuf,
-    /// The same in every run for as long as the place is as it was.
+    /// The same in every run for as long as what it breaks is there.
     name: String,
+    /// Of the function that it is in.
+    digest: String,
+    /// The file's text as it is.
+    whole: String,
+    /// And broken.
     text: String,
+    what: sql::What,
 }
 
-/// The mutants of a crate's statements.
-fn statements(package: &'static str, folder: &str, only: Option<&str>) -> Outcome<Vec<Statement>> {
-    let dir = root().join(folder);
-    let doing = || format!("read {}", dir.display());
-    let mut files: Vec<_> =
-        fs::read_dir(&dir).doing(doing)?.flatten().map(|entry| entry.path()).collect();
-    files.sort();
+/// The statements of a crate.
+struct Statements {
+    folder: &'static Path,
+    /// The text of each file.
+    texts: BTreeMap<PathBuf, String>,
+    mutants: Vec<Statement>,
+}
+
+impl Statements {
+    fn read(stated: &Stated) -> Outcome<Self> {
+        let folder = Path::new(stated.folder);
+        let dir = root().join(folder);
+        let doing = || format!("read {}", dir.display());
+        let mut all = Self { folder, texts: BTreeMap::new(), mutants: Vec::new() };
+        for path in fs::read_dir(&dir).doing(doing)?.flatten().map(|entry| entry.path()) {
+            let Some(name) = path.file_name().filter(|_| path.extension() == Some("sql".as_ref()))
+            else {
+                continue;
+            };
+            let text = fs::read_to_string(&path).doing(|| format!("read {}", path.display()))?;
+            all.texts.insert(folder.join(name), text);
+        }
+        for (file, text) in &all.texts {
+            all.mutants.extend(broken(file, text));
+        }
+        // What is removed tells most, so it comes first in all files.
+        all.mutants.sort_by_key(|mutant| mutant.what);
+        Ok(all)
+    }
+}
+
+/// The mutants of one file.
+fn broken(file: &Path, whole: &str) -> Vec<Statement> {
+    let short = file.file_name().unwrap_or_default().to_string_lossy();
+    let parts = places::parts(whole);
+    let mut named: BTreeMap<String, usize> = BTreeMap::new();
     let mut found = Vec::new();
-    for file in files.into_iter().filter(|file| file.extension().is_some_and(|e| e == "sql")) {
-        let text = fs::read_to_string(&file).doing(|| format!("read {}", file.display()))?;
-        let short = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        for mutant in sql::mutants(&text) {
-            let line = text[..mutant.at.start].matches('\n').count() + 1;
-            let column = mutant.at.start - text[..mutant.at.start].rfind('\n').map_or(0, |n| n + 1);
-            let what = text[mutant.at.clone()].split_whitespace().collect::<Vec<_>>().join(" ");
-            let what: String = what.chars().take(90).collect();
-            let how = mutant.what.name();
-            let name = format!("{package}/{short}:{line}:{column} {how} {what}");
-            let file = Path::new(folder).join(&short);
-            found.push((
-                mutant.what,
-                Statement { package, file, name, text: sql::broken(&text, &mutant) },
-            ));
+    for mutant in sql::mutants(whole) {
+        let part = places::part_at(&parts, mutant.at.start);
+        let function = part.map_or("", |part| &part.name);
+        let what: Vec<_> = whole[mutant.at.clone()].split_whitespace().collect();
+        let mut name = format!("{short} {function}: {} {}", mutant.what.name(), what.join(" "));
+        // The same text may stand in a function more than once.
+        let times = named.entry(name.clone()).or_default();
+        *times += 1;
+        if *times > 1 {
+            name += &format!(" #{times}");
         }
+        found.push(Statement {
+            file: file.to_owned(),
+            name,
+            digest: part.map(|part| part.digest.clone()).unwrap_or_default(),
+            whole: whole.to_owned(),
+            text: sql::broken(whole, &mutant),
+            what: mutant.what,
+        });
     }
-    // What is removed tells most, so it comes first in all files.
-    found.sort_by_key(|(what, _)| *what);
-    let named = |s: &Statement| only.is_none_or(|only| s.name.contains(only));
-    Ok(found.into_iter().map(|(_, statement)| statement).filter(named).collect())
-}
-
-fn run_sql(kept: &Path, wanted: &[Statement], options: &Options, servers: &Servers) -> Outcome {
-    let mut ledger = Ledger::open(&kept.join("sql.tsv"), options.resume)?;
-    let tree = Scratch::copy(&root(), &kept.join("tree"))?;
-    let left: Vec<_> = wanted.iter().filter(|mutant| !ledger.knows(&mutant.name)).collect();
-    println!("{} SQL mutants, of which {} are left", wanted.len(), left.len());
-    // A suite that fails by itself would catch everything.
-    let mut sound: Vec<&str> = Vec::new();
-    for (count, mutant) in left.iter().enumerate() {
-        if !sound.contains(&mutant.package) {
-            let (fate, by) = tree.test(mutant.package, &servers.environment(), PATIENCE)?;
-            if fate != Fate::Survived {
-                return Err(Failure::new(format!(
-                    "the tests of {} fail with nothing broken ({by}): mend that first",
-                    mutant.package
-                )));
-            }
-            sound.push(mutant.package);
-        }
-        let file = tree.path(&mutant.file);
-        let whole = fs::read_to_string(&file).doing(|| format!("read {}", file.display()))?;
-        fs::write(&file, &mutant.text).doing(|| format!("write {}", file.display()))?;
-        let tested = tree.test(mutant.package, &servers.environment(), PATIENCE);
-        fs::write(&file, whole).doing(|| format!("write {}", file.display()))?;
-        let (fate, by) = tested?;
-        ledger.note(&mutant.name, fate, &by)?;
-        println!("{:>4}/{} {:<8} {}  {by}", count + 1, left.len(), fate.name(), mutant.name);
-    }
-    println!("\n{}", ledger.summary());
-    Ok(())
-}
-
-/// The Rust half, by a program of its own.
-fn run_rust(kept: &Path, options: &Options, servers: &Servers) -> Outcome {
-    if !has_cargo_command("mutants") {
-        println!("{INSTALL}");
-        return Ok(());
-    }
-    for package in chosen(options, &[]) {
-        let out = kept.join(format!("rust-{package}"));
-        fs::create_dir_all(&out).doing(|| format!("make {}", out.display()))?;
-        let mut line = cargo(&["mutants", "--package", package, "--all-features", "--no-shuffle"]);
-        line.args(["--exclude", "**/fuzzing.rs", "--output"]).arg(&out);
-        if options.resume {
-            line.arg("--iterate");
-        }
-        if has_cargo_command("nextest") {
-            line.arg("--test-tool=nextest");
-        }
-        // Survivors make it fail: they are the result, not a failure of this command.
-        let status = line.envs(servers.environment()).status();
-        let status = status.doing(|| "run cargo-mutants".into())?;
-        println!("{package}: cargo-mutants ended with {status}; see {}", out.display());
-    }
-    Ok(())
+    found
 }
 
 #[cfg(test)]
@@ -246,26 +236,39 @@ mod tests {
 
     #[test]
     fn without_a_half_named_both_are_run() {
-        let options = parse(&words("--resume -p tenure-sqlite")).unwrap();
-        assert!(options.sql && options.rust && options.resume);
-        assert_eq!(options.packages, ["tenure-sqlite"]);
+        let options = parse(&words("--again -p tenure-sqlite --jobs 3")).unwrap();
+        assert!(options.sql && options.rust && options.again && options.jobs == 3);
+        assert!(options.has("tenure-sqlite") && !options.has("tenure-core"));
         assert!(!parse(&words("--sql")).unwrap().rust);
-        assert!(parse(&words("--sqll")).is_err() && parse(&words("--only")).is_err());
+        for wrong in ["--sqll", "--only", "--jobs", "--jobs 0"] {
+            assert!(parse(&words(wrong)).is_err(), "{wrong}");
+        }
     }
 
-    /// The statements of both stores have mutants, each under a name of its own.
+    /// The statements of both stores have mutants, each under a name of its own that no
+    /// edit elsewhere changes.
     #[test]
     fn the_statements_of_this_repository_can_be_broken() {
-        for (package, folder) in STATEMENTS {
-            let found = statements(package, folder, None).unwrap();
-            assert!(found.len() > 20, "{package} has {}", found.len());
-            let mut names: Vec<_> = found.iter().map(|mutant| &mutant.name).collect();
+        for stated in &STATED {
+            let all = Statements::read(stated).unwrap();
+            let package = stated.package;
+            assert!(all.mutants.len() > 20, "{package} has {}", all.mutants.len());
+            let mut names: Vec<_> = all.mutants.iter().map(|mutant| &mutant.name).collect();
             names.sort();
             names.dedup();
-            assert_eq!(names.len(), found.len(), "{package}");
+            assert_eq!(names.len(), all.mutants.len(), "{package}");
         }
-        let beat = statements("tenure-postgres", STATEMENTS[0].1, Some("beat.sql")).unwrap();
-        let removed = beat.iter().filter(|m| m.name.contains(" remove ")).count();
+        let all = Statements::read(&STATED[0]).unwrap();
+        let removed = |mutant: &&Statement| mutant.name.starts_with("beat.sql : remove");
+        let removed = all.mutants.iter().filter(removed).count();
         assert_eq!(removed, 5, "handle, attention, holds, condemned, expires_at");
+    }
+
+    #[test]
+    fn a_text_that_stands_twice_has_two_names() {
+        let found = broken(Path::new("x/a.sql"), "CREATE FUNCTION f() IF a THEN b; IF a THEN c;");
+        let names: Vec<_> = found.iter().map(|mutant| mutant.name.as_str()).collect();
+        let all = ["remove a", "remove a #2", "negate a", "negate a #2"];
+        assert_eq!(names, all.map(|name| format!("a.sql f: {name}")));
     }
 }

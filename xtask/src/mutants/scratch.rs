@@ -1,13 +1,45 @@
-//! A copy of the repository to break things in.
+//! A copy of the repository whose statements can be broken after it was built.
+//!
+//! A statement stands in a test program as it stands in its file. In the copy each file
+//! is followed by spaces, so that there is room to overwrite the text in the program by
+//! another: a mutant costs no build. The sources of the crate are as they are published.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use super::ledger::Fate;
+use serde_json::Value;
+
 use crate::failure::{Doing, Failure, Outcome};
-use crate::steps::{cargo, has_cargo_command};
+use crate::steps::cargo;
+
+/// How many spaces follow a text: what is put in its place may be longer by so much.
+pub(super) const ROOM: usize = 96;
+
+/// A text as the copy has it.
+pub(super) fn padded(text: &str) -> String {
+    format!("{text}{}", " ".repeat(ROOM))
+}
+
+/// Another text, exactly as long as the padded one.
+pub(super) fn in_place_of(text: &str, broken: &str) -> Outcome<String> {
+    let length = padded(text).len();
+    if broken.len() > length {
+        return Err(Failure::new("a mutant is longer than there is room for; raise ROOM"));
+    }
+    Ok(format!("{broken:length$}"))
+}
+
+/// A test program of the copy.
+#[derive(Clone, Debug)]
+pub(super) struct Built {
+    /// What its tests are named after.
+    pub(super) target: String,
+    pub(super) path: PathBuf,
+    /// The folder that its tests are run in.
+    pub(super) folder: PathBuf,
+}
 
 /// The copy.
 #[derive(Debug)]
@@ -18,17 +50,30 @@ pub(super) struct Scratch {
 impl Scratch {
     /// Copies what git knows of, as it is in the working tree. What is there already and
     /// the same is left, so that it need not be built again.
-    pub(super) fn copy(from: &Path, tree: &Path) -> Outcome<Self> {
+    pub(super) fn copy(from: &Path, tree: &Path, statements: &[&Path]) -> Outcome<Self> {
         let known = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
         let listed = Command::new("git").args(known).current_dir(from).output();
         let listed = listed.doing(|| "ask git for the files of this repository".into())?;
         if !listed.status.success() {
             return Err(Failure::new("git does not know this folder: mutants need a clone"));
         }
-        for name in String::from_utf8_lossy(&listed.stdout).split('\0').filter(|n| !n.is_empty()) {
-            let (source, copy) = (from.join(name), tree.join(name));
-            // Removed, and git has not heard of it yet.
-            let Ok(text) = fs::read(&source) else { continue };
+        let listed = String::from_utf8_lossy(&listed.stdout);
+        let names: BTreeSet<_> = listed.split('\0').filter(|name| !name.is_empty()).collect();
+        // Cargo takes whatever lies in `tests` for a test.
+        let is_gone = |name: &Path| !name.to_str().is_some_and(|name| names.contains(name));
+        remove(tree, tree, &is_gone)?;
+        for name in names {
+            let source = from.join(name);
+            let copy = tree.join(name);
+            let Ok(mut text) = fs::read(&source) else {
+                // It was removed, and the removal is not committed yet.
+                drop(fs::remove_file(&copy));
+                continue;
+            };
+            let is_statement = statements.iter().any(|folder| Path::new(name).starts_with(folder));
+            if is_statement && source.extension().is_some_and(|end| end == "sql") {
+                text = padded(&String::from_utf8_lossy(&text)).into_bytes();
+            }
             if fs::read(&copy).is_ok_and(|there| there == text) {
                 continue;
             }
@@ -40,68 +85,56 @@ impl Scratch {
         Ok(Self { tree: tree.to_owned() })
     }
 
-    /// A file of the copy.
-    pub(super) fn path(&self, file: &Path) -> PathBuf {
-        self.tree.join(file)
+    /// A program to run in the copy. What cargo builds there goes to a folder of its own:
+    /// cargo takes two copies of a workspace for one, so that what is broken here would be
+    /// run there.
+    pub(super) fn command(&self, mut command: Command) -> Command {
+        let mut build = self.tree.clone().into_os_string();
+        build.push("-build");
+        command.current_dir(&self.tree).env("CARGO_TARGET_DIR", build);
+        command
     }
 
-    /// Runs the tests of one crate until the first fails, and says which that was. What is
-    /// built goes to a folder of its own: cargo takes two copies of a workspace for one, so
-    /// that what is broken here would be run there.
-    pub(super) fn test(
-        &self,
-        package: &str,
-        environment: &[(String, String)],
-        patience: Duration,
-    ) -> Outcome<(Fate, String)> {
-        let line: &[&str] = match has_cargo_command("nextest") {
-            true => &["nextest", "run", "--color=never"],
-            false => &["test", "--tests"],
-        };
-        let log = self.tree.join("mutant.log");
-        let out = fs::File::create(&log).doing(|| format!("write {}", log.display()))?;
-        let err = out.try_clone().doing(|| format!("write {}", log.display()))?;
-        let mut tests = cargo(line)
-            .args(["--all-features", "--package", package])
-            .current_dir(&self.tree)
-            .env("CARGO_TARGET_DIR", self.tree.with_file_name("build"))
-            .envs(environment.iter().map(|(key, value)| (key, value)))
+    /// Builds the test programs of one crate.
+    pub(super) fn build(&self, package: &str) -> Outcome<Vec<Built>> {
+        let output = self
+            .command(cargo(&["test", "--no-run", "--tests", "--all-features"]))
+            .args(["--message-format", "json-render-diagnostics", "--package", package])
             .stdin(Stdio::null())
-            .stdout(out)
-            .stderr(err)
-            .spawn()
+            .stderr(Stdio::inherit())
+            .output()
             .doing(|| "start cargo".into())?;
-        let from = Instant::now();
-        let status = loop {
-            if let Some(status) = tests.try_wait().doing(|| "wait for the tests".into())? {
-                break status;
-            }
-            if from.elapsed() > patience {
-                tests.kill().doing(|| "end the tests".into())?;
-                tests.wait().doing(|| "wait for the tests".into())?;
-                return Ok((Fate::Hung, format!("no end after {patience:?}")));
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        };
-        let said = fs::read(&log).doing(|| format!("read {}", log.display()))?;
-        Ok(judge(status.success(), &String::from_utf8_lossy(&said)))
+        if !output.status.success() {
+            return Err(Failure::new(format!("the tests of {package} could not be built")));
+        }
+        let said = String::from_utf8_lossy(&output.stdout);
+        Ok(said
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .filter_map(built)
+            .collect())
     }
 }
 
-/// What the output of a test run tells of the mutant.
-fn judge(passed: bool, said: &str) -> (Fate, String) {
-    if passed {
-        return (Fate::Survived, String::new());
+/// Removes the files below a folder of a tree that are gone.
+fn remove(tree: &Path, folder: &Path, is_gone: &dyn Fn(&Path) -> bool) -> Outcome {
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            remove(tree, &path, is_gone)?;
+        } else if path.strip_prefix(tree).is_ok_and(is_gone) {
+            fs::remove_file(&path).doing(|| format!("remove {}", path.display()))?;
+        }
     }
-    let refused = ["while installing the schema", "refused installing the schema", "near \""];
-    if refused.iter().any(|text| said.contains(text)) {
-        return (Fate::Unviable, String::new());
-    }
-    let failed = said.lines().map(str::trim).find(|line| line.starts_with("FAIL"));
-    let failed = failed.or(said.lines().find(|line| line.ends_with("FAILED")));
-    // The name stands last, after times and counts.
-    let words: Vec<_> = failed.unwrap_or("cargo failed").split_whitespace().collect();
-    (Fate::Caught, words[words.len().saturating_sub(2)..].join(" "))
+    Ok(())
+}
+
+/// The test program that one message of cargo tells of.
+fn built(message: Value) -> Option<Built> {
+    let is_test = message["profile"]["test"].as_bool() == Some(true);
+    let path = PathBuf::from(message["executable"].as_str().filter(|_| is_test)?);
+    let target = message["target"]["name"].as_str()?.to_owned();
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+    Some(Built { target, path, folder })
 }
 
 #[cfg(test)]
@@ -109,13 +142,28 @@ mod tests {
     use super::*;
     use crate::steps::root;
 
+    /// Whatever is put in its place, a text stays as long as it was.
     #[test]
-    fn the_first_test_that_fails_is_named() {
-        let said = "  PASS [ 1 s] (1/2) a::b c\n  FAIL [ 1.7s] (2/2) pg::suite heartbeat::dead\n";
-        assert_eq!(judge(false, said), (Fate::Caught, "pg::suite heartbeat::dead".into()));
-        assert_eq!(judge(true, said).0, Fate::Survived);
-        let refused = "PostgreSQL refused installing the schema: syntax error";
-        assert_eq!(judge(false, refused).0, Fate::Unviable);
+    fn a_text_is_replaced_by_one_of_the_same_length() {
+        let text = "SELECT 1 WHERE a";
+        let broken = in_place_of(text, "SELECT 1 WHERE NOT (a)").unwrap();
+        assert_eq!(broken.len(), padded(text).len());
+        assert_eq!(broken.trim(), "SELECT 1 WHERE NOT (a)");
+        assert_eq!(in_place_of(text, text).unwrap(), padded(text));
+        assert!(in_place_of(text, &"x".repeat(200)).is_err());
+    }
+
+    #[test]
+    fn a_test_program_is_known_by_what_cargo_says() {
+        let message = r#"{"profile": {"test": true}, "executable": "/b/deps/suite-1",
+            "target": {"name": "suite"}, "manifest_path": "/r/crates/one/Cargo.toml"}"#;
+        let found = built(serde_json::from_str(message).unwrap()).unwrap();
+        assert_eq!(
+            (found.target.as_str(), found.folder.as_path()),
+            ("suite", Path::new("/r/crates/one"))
+        );
+        let library = message.replace("true", "false");
+        assert!(built(serde_json::from_str(&library).unwrap()).is_none());
     }
 
     /// The copy is of the working tree, and what did not change is not written again.
@@ -123,11 +171,15 @@ mod tests {
     fn a_copy_is_made_of_what_git_knows() {
         let dir = std::env::temp_dir().join(format!("tenure-scratch-{}", std::process::id()));
         let from = root().join("xtask");
-        let tree = Scratch::copy(&from, &dir).unwrap();
-        let copied = tree.path(Path::new("Cargo.toml"));
+        Scratch::copy(&from, &dir, &[]).unwrap();
+        let copied = dir.join("Cargo.toml");
         let made = fs::metadata(&copied).unwrap().modified().unwrap();
-        Scratch::copy(&from, &dir).unwrap();
+        Scratch::copy(&from, &dir, &[]).unwrap();
         assert_eq!(fs::metadata(&copied).unwrap().modified().unwrap(), made);
+        let gone = dir.join("src/gone.rs");
+        fs::write(&gone, "").unwrap();
+        Scratch::copy(&from, &dir, &[]).unwrap();
+        assert!(!gone.exists() && dir.join("src/main.rs").exists());
         fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -1,9 +1,9 @@
-//! What can be broken in SQL: each condition, and each lock.
+//! What can be broken in SQL: each condition, each boolean value, and each lock.
 //!
-//! A condition is what follows WHERE, ON, IF, ELSIF, WHEN, HAVING or CHECK. Each of its
-//! terms, that is what AND and OR join, is removed by itself, and negated by itself; so
-//! are the terms in parentheses of their own. A lock clause is removed, and SKIP LOCKED
-//! by itself; an advisory lock is not taken.
+//! A condition is what follows WHERE, ON, IF, ELSIF, WHEN, HAVING or CHECK; `values.rs`
+//! finds the boolean values. Each of their terms, that is what AND and OR join, is removed
+//! by itself, and negated by itself; so are the terms in parentheses of their own. A lock
+//! clause is removed, and SKIP LOCKED by itself; an advisory lock is not taken.
 
 use std::ops::Range;
 
@@ -78,11 +78,14 @@ pub(super) fn mutants(sql: &str) -> Vec<Mutant> {
         if let Some(from) = reader.condition(place) {
             reader.terms(from, reader.end(from), &mut found);
         }
+        if let Some((from, to)) = reader.value(place) {
+            reader.terms(from, to, &mut found);
+        }
         found.extend(reader.locks(place));
     }
     // The same place may be reached twice, as a term and in its parentheses.
     found.sort_by_key(|m| (m.what, m.at.start, m.at.end));
-    found.dedup();
+    found.dedup_by(|a, b| (a.what, &a.at) == (b.what, &b.at));
     found
 }
 
@@ -91,26 +94,26 @@ pub(super) fn broken(sql: &str, mutant: &Mutant) -> String {
     format!("{}{}{}", &sql[..mutant.at.start], mutant.instead, &sql[mutant.at.end..])
 }
 
-struct Reader<'a> {
-    sql: &'a str,
-    tokens: Vec<Token>,
+pub(super) struct Reader<'a> {
+    pub(super) sql: &'a str,
+    pub(super) tokens: Vec<Token>,
 }
 
 impl Reader<'_> {
-    fn is(&self, place: usize, word: &str) -> bool {
+    pub(super) fn is(&self, place: usize, word: &str) -> bool {
         let token = self.tokens.get(place).filter(|token| token.kind == Kind::Word);
         token.is_some_and(|token| self.sql[token.at.clone()].eq_ignore_ascii_case(word))
     }
 
-    fn is_any(&self, place: usize, words: &[&str]) -> bool {
+    pub(super) fn is_any(&self, place: usize, words: &[&str]) -> bool {
         words.iter().any(|word| self.is(place, word))
     }
 
-    fn kind(&self, place: usize) -> Option<Kind> {
+    pub(super) fn kind(&self, place: usize) -> Option<Kind> {
         self.tokens.get(place).map(|token| token.kind)
     }
 
-    fn before(&self, place: usize, word: &str) -> bool {
+    pub(super) fn before(&self, place: usize, word: &str) -> bool {
         place > 0 && self.is(place - 1, word)
     }
 
@@ -128,8 +131,11 @@ impl Reader<'_> {
                 !exists && !self.before(place, "END")
             }
             () if self.is(place, "ON") => {
-                !self.is_any(next, &["CONFLICT", "DELETE", "UPDATE", "ALL", "FUNCTION", "SCHEMA"])
-                    && !self.is_any(next, &["true", "TABLE"])
+                let no_condition =
+                    ["CONFLICT", "DELETE", "UPDATE", "ALL", "FUNCTION", "SCHEMA", "true", "TABLE"];
+                // SELECT DISTINCT ON, CREATE INDEX … ON
+                let named = place > 1 && self.is(place - 2, "INDEX");
+                !(self.is_any(next, &no_condition) || self.before(place, "DISTINCT") || named)
             }
             // Handlers of exceptions are no conditions, nor is `CASE x WHEN 1`.
             () if self.is(place, "WHEN") => !self.before(place, "EXCEPTION"),
@@ -142,7 +148,7 @@ impl Reader<'_> {
     }
 
     /// Where the condition that begins at `from` is over.
-    fn end(&self, from: usize) -> usize {
+    pub(super) fn end(&self, from: usize) -> usize {
         let depth = self.tokens[from].depth;
         let mut cases = 0_usize;
         for place in from..self.tokens.len() {
@@ -172,7 +178,7 @@ impl Reader<'_> {
     }
 
     /// The places between `from` and `to` at which this word joins terms.
-    fn joints(&self, from: usize, to: usize, word: &str) -> Vec<usize> {
+    pub(super) fn joints(&self, from: usize, to: usize, word: &str) -> Vec<usize> {
         let depth = self.tokens[from].depth;
         let mut found = Vec::new();
         let (mut cases, mut between) = (0_usize, 0_usize);
@@ -216,6 +222,10 @@ impl Reader<'_> {
         }
         let at = self.tokens[from].at.start..self.tokens[to - 1].at.end;
         let text = &self.sql[at.clone()];
+        // `CASE x WHEN 'a'` compares with a text.
+        if to == from + 1 && self.kind(from) == Some(Kind::Text) {
+            return;
+        }
         if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false") {
             return;
         }

@@ -1,0 +1,139 @@
+//! All mutants of one crate's statements, several at a time.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use super::ledger::{Fate, Ledger};
+use super::programs::{self, Programs};
+use super::record::Record;
+use super::scratch::Scratch;
+use super::worker::{Shared, Worker, psql};
+use super::{Options, Statement, Statements};
+use crate::failure::{Failure, Outcome};
+use crate::servers::Servers;
+use crate::steps::root;
+
+/// How many tests each worker runs at a time: most of them wait for time to pass.
+const SLOTS: usize = 4;
+
+/// What is left to do: the mutant, and which tests it has passed.
+type Queue<'a> = Mutex<VecDeque<(&'a Statement, BTreeSet<usize>)>>;
+
+pub(super) fn run(
+    kept: &Path,
+    package: &str,
+    all: &Statements,
+    options: &Options,
+    servers: &Servers,
+) -> Outcome {
+    let mut ledger = Ledger::open(&root().join(format!("docs/mutants/{package}.tsv")));
+    for mutant in &all.mutants {
+        ledger.moved(&mutant.name, &mutant.digest);
+    }
+    let there: BTreeSet<&str> = all.mutants.iter().map(|mutant| mutant.name.as_str()).collect();
+    ledger.forget(|name| !there.contains(name) || options.again && options.names(name));
+    let chosen: Vec<_> = all.mutants.iter().filter(|m| options.names(&m.name)).collect();
+    let known = |mutant: &&Statement| ledger.is_final(&mutant.name, &mutant.digest);
+    let left: VecDeque<_> = chosen.iter().filter(|m| !known(m)).copied().collect();
+    println!("{package}: {} SQL mutants, of which {} are left", chosen.len(), left.len());
+    if left.is_empty() {
+        println!("\n{}", ledger.summary());
+        return Ok(());
+    }
+
+    let tree = Scratch::copy(&root(), &kept.join("sql"), &[all.folder])?;
+    let built = tree.build(package)?;
+    let tests = programs::tests(&built)?;
+    let name = |(program, name): &(usize, String)| format!("{} {name}", built[*program].target);
+    let names: Vec<_> = tests.iter().map(name).collect();
+    for (_, url) in servers.environment().iter().filter(|(key, _)| key.ends_with("POSTGRES_URL")) {
+        // Nothing is kept that a failure of the machine could spoil.
+        psql(url, "ALTER SYSTEM SET fsync = off")?;
+        psql(url, "SELECT pg_reload_conf()")?;
+    }
+    let shared = Shared {
+        built: &built,
+        tests: &tests,
+        names: &names,
+        ledger: Mutex::new(ledger),
+        record: Mutex::new(Record::open(&kept.join(format!("{package}.tests.tsv")))),
+        slots: SLOTS,
+        environment: servers.environment(),
+    };
+    let workers: Vec<_> = (0..options.jobs)
+        .map(|number| {
+            let folder = kept.join(format!("worker-{number}"));
+            let programs = Programs::copy(&built, &folder.join("programs"), &all.texts)?;
+            Ok(Worker { shared: &shared, programs, folder, number })
+        })
+        .collect::<Outcome<_>>()?;
+
+    let first: Queue<'_> = Mutex::new(left.into_iter().map(|m| (m, BTreeSet::new())).collect());
+    let second = look(&workers, &first, true)?;
+    if !options.first {
+        look(&workers, &Mutex::new(second), false)?;
+    }
+    println!("\n{}", shared.ledger.into_inner().map_err(broken)?.summary());
+    Ok(())
+}
+
+fn broken<T>(_: std::sync::PoisonError<T>) -> Failure {
+    Failure::new("a worker panicked")
+}
+
+/// Lets all workers judge what is in the queue. Gives what is still open.
+fn look<'a>(
+    workers: &[Worker<'_>],
+    queue: &Queue<'a>,
+    first: bool,
+) -> Outcome<VecDeque<(&'a Statement, BTreeSet<usize>)>> {
+    let count = queue.lock().map_err(broken)?.len();
+    let done = AtomicUsize::new(0);
+    let open: Queue<'a> = Mutex::default();
+    thread::scope(|scope| {
+        let working: Vec<_> = workers
+            .iter()
+            .map(|worker| {
+                scope.spawn(|| {
+                    work(worker, queue, &open, first, &|| {
+                        format!("{:>4}/{count}", done.fetch_add(1, Ordering::Relaxed) + 1)
+                    })
+                })
+            })
+            .collect();
+        let ended = working
+            .into_iter()
+            .map(|one| one.join().unwrap_or_else(|_| Err(Failure::new("a worker panicked"))));
+        ended.collect::<Outcome<Vec<()>>>()
+    })?;
+    open.into_inner().map_err(broken)
+}
+
+/// What one worker does until the queue is empty.
+fn work<'a>(
+    worker: &Worker<'_>,
+    queue: &Queue<'a>,
+    open: &Queue<'a>,
+    first: bool,
+    next: &dyn Fn() -> String,
+) -> Outcome {
+    loop {
+        let Some((mutant, mut passed)) = queue.lock().map_err(broken)?.pop_front() else {
+            return Ok(());
+        };
+        let from = Instant::now();
+        let entry = worker.judge(mutant, first, &mut passed)?;
+        let took = from.elapsed().as_secs_f64();
+        println!("{} {took:>5.1} s {:<8} {}  {}", next(), entry.fate.name(), mutant.name, entry.by);
+        let fate = entry.fate;
+        worker.shared.ledger.lock().map_err(broken)?.note(&mutant.name, entry)?;
+        worker.shared.record.lock().map_err(broken)?.write()?;
+        if fate == Fate::Open {
+            open.lock().map_err(broken)?.push_back((mutant, passed));
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! One of those who work side by side: it breaks its own copy of the programs, runs the
+//! tests in a database of their own, and says what became of the mutant.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::Statement;
+use super::ledger::{Entry, Fate, Ledger};
+use super::programs::Programs;
+use super::record::Record;
+use super::runner::{self, Ended, Finished, Task};
+use super::scratch::Built;
+use crate::failure::{Doing, Failure, Outcome};
+
+/// Where tests find PostgreSQL.
+const POSTGRES: &str = "TENURE_TEST_POSTGRES_URL";
+/// What a test may take beyond what it usually takes: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What the first look at a mutant may take, in seconds of tests.
+const FIRST_LOOK: f64 = 120.0;
+
+/// What all workers share.
+pub(super) struct Shared<'a> {
+    /// The programs as they were built.
+    pub(super) built: &'a [Built],
+    /// The tests: the program's place, and the name in it.
+    pub(super) tests: &'a [(usize, String)],
+    /// How the tests are called, in the same order.
+    pub(super) names: &'a [String],
+    pub(super) ledger: Mutex<Ledger>,
+    pub(super) record: Mutex<Record>,
+    /// How many tests a worker runs at a time.
+    pub(super) slots: usize,
+    pub(super) environment: Vec<(String, String)>,
+}
+
+/// One worker.
+pub(super) struct Worker<'a> {
+    pub(super) shared: &'a Shared<'a>,
+    pub(super) programs: Programs,
+    pub(super) folder: PathBuf,
+    pub(super) number: usize,
+}
+
+impl Worker<'_> {
+    /// What becomes of a mutant. A first look takes the tests that catch most; it leaves
+    /// the mutant open if none of them does. `passed` are those that need not be run.
+    pub(super) fn judge(
+        &self,
+        mutant: &Statement,
+        first_look: bool,
+        passed: &mut BTreeSet<usize>,
+    ) -> Outcome<Entry> {
+        let place = Place::make(self)?;
+        self.programs.overwrite(&mutant.file, &mutant.whole, &mutant.text)?;
+        let judged = self.judge_in(&place, mutant, first_look, passed);
+        self.programs.overwrite(&mutant.file, &mutant.whole, &mutant.whole)?;
+        let (fate, by) = judged?;
+        Ok(Entry { fate, digest: mutant.digest.clone(), by })
+    }
+
+    fn judge_in(
+        &self,
+        place: &Place<'_>,
+        mutant: &Statement,
+        first_look: bool,
+        passed: &mut BTreeSet<usize>,
+    ) -> Outcome<(Fate, String)> {
+        let mut set_aside = BTreeSet::new();
+        loop {
+            let mut order = self.order(mutant);
+            order.retain(|test| !passed.contains(test) && !set_aside.contains(test));
+            let cut = if first_look { self.first_look(&order) } else { order.len() };
+            let whole = cut == order.len();
+            order.truncate(cut);
+            let Some(failed) = self.first_failure(place, &order, passed)? else {
+                let fate = if whole { Fate::Survived } else { Fate::Open };
+                return Ok((fate, String::new()));
+            };
+            if is_refused(&failed.said) {
+                return Ok((Fate::Unviable, String::new()));
+            }
+            if self.is_to_blame(place, &failed)? {
+                let fate = if failed.ended == Ended::Hung { Fate::Hung } else { Fate::Caught };
+                return Ok((fate, self.shared.names[failed.test].clone()));
+            }
+            set_aside.insert(failed.test);
+        }
+    }
+
+    /// The tests in the order in which they are tried, by their places.
+    fn order(&self, mutant: &Statement) -> Vec<usize> {
+        let record = lock(&self.shared.record);
+        let names = self.shared.names;
+        let order = record.order(names, &mutant.name, &lock(&self.shared.ledger));
+        order.iter().filter_map(|name| names.iter().position(|other| other == name)).collect()
+    }
+
+    /// How many of these a first look takes.
+    fn first_look(&self, order: &[usize]) -> usize {
+        let record = lock(&self.shared.record);
+        let mut seconds = 0.0;
+        let enough = order.iter().position(|test| {
+            seconds += record.seconds(&self.shared.names[*test]);
+            seconds > FIRST_LOOK
+        });
+        enough.unwrap_or(order.len())
+    }
+
+    /// Runs tests until the first that does not pass, and gives that.
+    fn first_failure(
+        &self,
+        place: &Place<'_>,
+        order: &[usize],
+        passed: &mut BTreeSet<usize>,
+    ) -> Outcome<Option<Finished>> {
+        let tasks = order.iter().map(|test| self.task(&self.programs.all, *test)).collect();
+        let mut failed = None;
+        runner::run(tasks, self.shared.slots, &place.environment, &place.folder, |finished| {
+            if finished.ended == Ended::Passed {
+                lock(&self.shared.record).passed(&self.shared.names[finished.test], finished.took);
+                passed.insert(finished.test);
+                return true;
+            }
+            failed = Some(finished);
+            false
+        })?;
+        Ok(failed)
+    }
+
+    /// Whether the mutant is why a test failed. A test that is not known to be sound is run
+    /// again, alone: it must fail again, and pass with nothing broken.
+    fn is_to_blame(&self, place: &Place<'_>, failed: &Finished) -> Outcome<bool> {
+        let name = &self.shared.names[failed.test];
+        if lock(&self.shared.record).is_believed(name) {
+            return Ok(true);
+        }
+        let again = failed.ended == Ended::Hung
+            || self.alone(place, &self.programs.all, failed.test)?.ended != Ended::Passed;
+        let sound = self.alone(place, self.shared.built, failed.test)?;
+        let mut record = lock(&self.shared.record);
+        if sound.ended == Ended::Passed {
+            record.passed(name, sound.took);
+            if again {
+                return Ok(true);
+            }
+        }
+        println!("     not believed: {name}");
+        record.doubt(name);
+        Ok(false)
+    }
+
+    fn alone(&self, place: &Place<'_>, programs: &[Built], test: usize) -> Outcome<Finished> {
+        let mut found = None;
+        let task = vec![self.task(programs, test)];
+        runner::run(task, 1, &place.environment, &place.folder, |finished| {
+            found = Some(finished);
+            true
+        })?;
+        found.ok_or_else(|| Failure::new("a test that was run did not end"))
+    }
+
+    fn task(&self, programs: &[Built], test: usize) -> Task {
+        let (program, name) = &self.shared.tests[test];
+        let usual = lock(&self.shared.record).seconds(&self.shared.names[test]);
+        let program = &programs[*program];
+        Task {
+            test,
+            program: program.path.clone(),
+            folder: program.folder.clone(),
+            name: name.clone(),
+            limit: PATIENCE + Duration::from_secs_f64(usual * 4.0),
+        }
+    }
+}
+
+/// Whether the store refuses the text itself, so that nothing can be said of the tests.
+fn is_refused(said: &str) -> bool {
+    ["while installing the schema", "refused installing the schema", "near \""]
+        .iter()
+        .any(|text| said.contains(text))
+}
+
+/// A thread that panicked while it held the lock has ended the run already.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// A folder and, if a server is used, a database for the tests of one mutant. Tests that
+/// are killed leave things behind: they are gone with it, and so is what still runs on the
+/// server.
+struct Place<'a> {
+    folder: PathBuf,
+    environment: Vec<(String, String)>,
+    /// The server, and the name of the database.
+    database: Option<(&'a str, String)>,
+}
+
+impl<'a> Place<'a> {
+    fn make(worker: &'a Worker<'_>) -> Outcome<Self> {
+        let folder = worker.folder.join("run");
+        remake(&folder)?;
+        let mut environment = worker.shared.environment.clone();
+        environment.push(("TMPDIR".to_owned(), folder.display().to_string()));
+        let server = worker.shared.environment.iter().find(|(key, _)| key == POSTGRES);
+        let mut place = Self { folder, environment, database: None };
+        if let Some((_, url)) = server {
+            let name = format!("mutants_{}", worker.number);
+            psql(url, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))?;
+            psql(url, &format!("CREATE DATABASE {name}"))?;
+            let own = url.rsplit_once('/').map_or(url.as_str(), |(server, _)| server);
+            place.environment.push((POSTGRES.to_owned(), format!("{own}/{name}")));
+            place.database = Some((url, name));
+        }
+        Ok(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let dropped = self.database.as_ref().map_or(Ok(()), |(url, name)| {
+            psql(url, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+        });
+        if let Err(failure) = dropped {
+            eprintln!("xtask: {failure}");
+        }
+    }
+}
+
+fn remake(folder: &Path) -> Outcome {
+    drop(fs::remove_dir_all(folder));
+    fs::create_dir_all(folder).doing(|| format!("make {}", folder.display()))?;
+    // Servers that tests start run as other users.
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
+    fs::set_permissions(folder, open).doing(|| format!("open {}", folder.display()))
+}
+
+/// Has the server do something.
+pub(super) fn psql(url: &str, statement: &str) -> Outcome {
+    let output = Command::new("psql")
+        .args(["--no-psqlrc", "--quiet", "--command", statement, url])
+        .stdin(Stdio::null())
+        .output()
+        .doing(|| "run psql, which comes with PostgreSQL".into())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(Failure::new(format!("`{statement}` failed: {why}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_the_store_refuses_is_told_from_a_test_that_fails() {
+        assert!(is_refused("PostgreSQL refused installing the schema: syntax error"));
+        assert!(is_refused("SqliteFailure: near \"WHERE\": syntax error"));
+        assert!(!is_refused("assertion failed: the member lives"));
+    }
+}
