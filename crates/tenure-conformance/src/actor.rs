@@ -81,11 +81,9 @@ impl Actor {
         Ok(())
     }
 
-    /// One heartbeat as the machine sends it: it names the terms held where the store
-    /// has no heartbeat for all of them.
+    /// One heartbeat for everything that is held.
     pub(crate) async fn beat_for(&self, ttl: Duration) -> Outcome<Beat> {
-        let shared = self.store.capabilities().shared_heartbeat;
-        self.send_beat(ttl, if shared { Vec::new() } else { self.held() }).await
+        self.send_beat(ttl, Vec::new()).await
     }
 
     /// One heartbeat, naming these terms.

@@ -154,7 +154,6 @@ impl World {
         let id = member_id(process)?;
         let seed = (process as u128 + 1) * 1_000 + u128::from(self.processes[process].life);
         let traits = StoreTraits {
-            shared_heartbeat: true,
             native_watch: config.hints,
             batch: 10,
             in_steps: false,

@@ -37,8 +37,6 @@ pub struct Capabilities {
     pub identity: Identity,
     /// Who judges expiry.
     pub judge: Judge,
-    /// One heartbeat renews everything a member holds.
-    pub shared_heartbeat: bool,
     /// How changes are heard of.
     pub watch: Watch,
     /// Why changes are not heard of natively although this store can, and what to do.
@@ -58,16 +56,15 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// A store called `name` that judges by its own clock, shares one heartbeat,
-    /// keeps a journal and watches natively, without a transactional fence, proof
-    /// of death, handing over or a number of its own. Change what is different.
+    /// A store called `name` that judges by its own clock, keeps a journal and
+    /// watches natively, without a transactional fence, proof of death, handing over
+    /// or a number of its own. Change what is different.
     #[must_use]
     pub fn judging(name: &'static str) -> Self {
         Self {
             name,
             identity: Identity::unnumbered(name),
             judge: Judge::Store,
-            shared_heartbeat: true,
             watch: Watch::Native,
             polled_because: None,
             journal: true,
@@ -82,7 +79,6 @@ impl Capabilities {
     #[must_use]
     pub fn traits(&self) -> StoreTraits {
         StoreTraits {
-            shared_heartbeat: self.shared_heartbeat,
             native_watch: self.watch == Watch::Native,
             batch: self.batch,
             in_steps: self.judge == Judge::Observer,

@@ -109,12 +109,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Renews a live member for the ttl stated; answers `Ended` for any other
     /// and for a condemned one, and never revives it (rule M1).
     ///
-    /// Stores that share one heartbeat renew everything: as long as the member
-    /// lives, nobody takes what it holds. Those that cannot hand a term over
-    /// ignore `held` and answer with no terms. Those that can, and those that do
-    /// not share one heartbeat, answer for each term named, and renew or confirm
-    /// none that is not held by exactly this incarnation under exactly this
-    /// number.
+    /// It renews everything that the member holds: as long as the member lives,
+    /// nobody takes any of it. A store that cannot hand a term over ignores `held`
+    /// and answers with no terms. One that can answers for each term named, and
+    /// confirms none that is not held by exactly this incarnation under exactly
+    /// this number.
     ///
     /// Suite: `heartbeat`, `handover`.
     async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat>;

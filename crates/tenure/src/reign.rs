@@ -59,10 +59,6 @@ pub(crate) enum Phase {
 pub(crate) struct TrustedUntil(AtomicU64);
 
 impl TrustedUntil {
-    pub(crate) fn new(until: Mono) -> Self {
-        Self(AtomicU64::new(until.as_nanos()))
-    }
-
     pub(crate) fn set(&self, until: Mono) {
         self.0.store(until.as_nanos(), Ordering::Release);
     }
@@ -76,7 +72,7 @@ impl TrustedUntil {
 #[derive(Debug)]
 pub(crate) struct Reign {
     pub(crate) term: Term,
-    /// One for all terms of the member where one heartbeat renews them all.
+    /// One for all terms of the member: one heartbeat renews them all.
     trust: Arc<TrustedUntil>,
     over: AtomicBool,
     state: Mutex<State>,
@@ -199,10 +195,6 @@ impl Reign {
 
     pub(crate) fn trusted_until(&self) -> Mono {
         if self.over.load(Ordering::Acquire) { Mono::ZERO } else { self.trust.get() }
-    }
-
-    pub(crate) fn trust(&self) -> &TrustedUntil {
-        &self.trust
     }
 
     pub(crate) fn stop(&self, reason: StopReason, drain_until: Mono) {

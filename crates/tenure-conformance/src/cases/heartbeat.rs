@@ -103,9 +103,8 @@ pub(crate) async fn heartbeats_are_not_journalled(world: &World<'_>) -> Outcome 
     Ok(())
 }
 
-/// C12, checked both ways: one heartbeat for everything held, or an answer for
-/// each term; and both where one heartbeat is for everything and takes on what
-/// was handed over.
+/// C12: one heartbeat is for everything held, and answers for the terms it names
+/// exactly where it can take on what was handed over.
 pub(crate) async fn a_heartbeat_answers_as_the_store_claims(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let (one, _two) = (a.win("one").await?, a.win("two").await?);
@@ -122,29 +121,24 @@ pub(crate) async fn a_heartbeat_answers_as_the_store_claims(world: &World<'_>) -
         let renewed = terms.iter().all(|t| matches!(t.outcome, TermOutcome::Renewed { .. }));
         ensure!(renewed, "each is renewed: {terms:?}");
     } else {
-        same!(*terms, [], "answers for single terms from a store with one heartbeat for all");
+        same!(*terms, [], "answers for single terms from a store that does not hand over");
     }
-    let capabilities = world.capabilities().await;
-    if capabilities.shared_heartbeat {
-        // Whoever judges can count; one who swaps a single record cannot.
-        if capabilities.judge == Judge::Store {
-            same!(*holds, Some(2), "the number of terms held");
-        }
-        let counts = holds.is_some();
-        a.resign(&one).await?;
-        let beat = a.beat().await?;
-        let left = if counts { Some(1) } else { None };
-        let one_left = matches!(beat, Beat::Alive { holds, .. } if holds == left);
-        ensure!(one_left, "one term is left: {beat:?}");
+    // A store that judges can count; one that swaps a single record cannot.
+    if world.capabilities().await.judge == Judge::Store {
+        same!(*holds, Some(2), "the number of terms held");
     }
+    let left = holds.map(|_| 1);
+    a.resign(&one).await?;
+    let beat = a.beat().await?;
+    let one_left = matches!(beat, Beat::Alive { holds, .. } if holds == left);
+    ensure!(one_left, "one term is left: {beat:?}");
     Ok(())
 }
 
-/// Whether a heartbeat is answered for each term it names. Where one is for
-/// everything there is nothing to say, unless it takes on what was handed over.
+/// Whether a heartbeat is answered for each term it names: only where it takes on
+/// what was handed over.
 pub(super) async fn answers_for_terms(world: &World<'_>) -> bool {
-    let capabilities = world.capabilities().await;
-    !capabilities.shared_heartbeat || capabilities.hands_over
+    world.capabilities().await.hands_over
 }
 
 /// E1, B2: a heartbeat that names another's term, or an older one of its own,

@@ -127,9 +127,7 @@ pub(crate) async fn a_vacancy_is_kept_for_the_successor_named(world: &World<'_>)
     let view = high.lose_by("e", How::priority(20)).await?;
     same!(view.reserved.map(|r| r.member), Some(low.me.id.clone()), "the successor named");
     a.lose_by("e", How::priority(1_000)).await?;
-    if world.capabilities().await.shared_heartbeat {
-        ensure!(low.alive().await? > before, "the successor's attention is raised");
-    }
+    ensure!(low.alive().await? > before, "the successor's attention is raised");
     low.win_by("e", How::priority(10)).await?;
     Ok(())
 }

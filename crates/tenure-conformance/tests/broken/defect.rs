@@ -226,8 +226,6 @@ defects! {
         "capabilities::positions_rise_only_with_a_journal",
         "follow::entries_come_in_order_without_gaps"
     ],
-    /// One heartbeat for all is denied, and no term is answered for.
-    DeniesSharedHeartbeat => ["heartbeat::a_heartbeat_answers_as_the_store_claims"],
     /// Handing over is denied, and done all the same.
     DeniesHandingOver => [
         "handover::the_preferred_heir_leads_in_the_same_step",

@@ -48,7 +48,6 @@ impl Broken {
         terms.iter_mut().zip(&beat.held).for_each(|(answer, named)| answer.term = named.clone());
         let renewed = TermOutcome::Renewed { step_down: None };
         match self.defect {
-            Defect::DeniesSharedHeartbeat => terms.clear(),
             Defect::AnswersForOne => terms.truncate(1),
             Defect::ForgetsStepDowns => {
                 terms.iter_mut().filter(|t| t.outcome != TermOutcome::Lost).for_each(|t| {

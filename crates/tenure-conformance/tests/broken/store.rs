@@ -389,7 +389,6 @@ impl Store for Broken {
         let mut capabilities = self.inner.capabilities();
         match self.defect {
             Defect::DeniesJournal => capabilities.journal = false,
-            Defect::DeniesSharedHeartbeat => capabilities.shared_heartbeat = false,
             Defect::DeniesHandingOver => capabilities.hands_over = false,
             Defect::DeniesJudging => capabilities.judge = Judge::Observer,
             Defect::ClaimsVary => {

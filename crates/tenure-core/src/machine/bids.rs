@@ -92,9 +92,9 @@ impl Machine {
         }
         self.activity += 1;
         self.looked_by_bids(now, &sent);
-        let heir_grace = self.heir_grace();
-        let claim =
-            Claim { member, ttl: self.settings.ttl(), bids, heir_grace, seen: self.has_seen() };
+        let claim = Claim::new(member, self.settings.ttl(), bids)
+            .with_heir_grace(self.heir_grace())
+            .with_seen(self.has_seen());
         let flight = self.send(now, Request::Claim(claim), sent);
         self.bidding.slot.begin(flight);
     }
@@ -246,8 +246,8 @@ impl Machine {
 
     pub(super) fn withdraw(&mut self, now: Mono, election: &ElectionName) {
         let Some(candidacy) = self.standings.get(election) else { return };
-        if let Some(reign) = candidacy.stage.reign() {
-            return self.resign(now, election, reign.number, None);
+        if let Some(number) = candidacy.stage.term() {
+            return self.resign(now, election, number, None);
         }
         let (registered, unclear) = (candidacy.registered, candidacy.open_nonce.is_some());
         self.standings.remove(election);

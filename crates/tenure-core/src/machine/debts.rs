@@ -138,8 +138,9 @@ impl Machine {
         }
         self.activity += 1;
         let sent = items.iter().map(|i| (i.election.clone(), i.number)).collect();
-        let (heir_grace, hand_over) = (self.heir_grace(), self.hand_over());
-        let release = Release { member, items, heir_grace, hand_over };
+        let release = Release::new(member, items)
+            .with_heir_grace(self.heir_grace())
+            .with_hand_over(self.hand_over());
         let flight = self.send(now, Request::Release(release), sent);
         self.debts.slot.begin(flight);
     }

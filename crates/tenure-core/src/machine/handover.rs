@@ -13,7 +13,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::standing::{Reign, Stage};
+use super::standing::Stage;
 use super::{Event, Machine, Rule};
 use crate::{ElectionName, ElectionView, Mono, Term, TermBeat, TermOutcome, TermRef};
 
@@ -77,9 +77,8 @@ impl Machine {
         let (Some(holder), election, number) = (view.holder, view.election, view.number) else {
             return;
         };
-        let reign = Reign { number, own_trust: None };
         self.standings.change(&election, |c| {
-            c.stage = Stage::Leading(reign);
+            c.stage = Stage::Leading(number);
             // A bid that is still on its way will be answered with this very term.
             c.open_nonce = None;
         });
@@ -95,7 +94,7 @@ impl Machine {
         self.emit(Event::Elected { term, trusted_until: until });
     }
 
-    /// What a heartbeat names where one renews everything: what was handed over.
+    /// What a heartbeat names: what was handed over.
     pub(super) fn taken_on(&self) -> Vec<TermRef> {
         self.taking.iter().map(|taking| taking.term.clone()).collect()
     }

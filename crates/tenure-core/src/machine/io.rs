@@ -23,8 +23,6 @@ impl RequestId {
 /// What of a store's capabilities the machine goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StoreTraits {
-    /// One heartbeat renews everything a member holds.
-    pub shared_heartbeat: bool,
     /// Changes are heard of within milliseconds.
     pub native_watch: bool,
     /// The most bids or releases in one request.
@@ -148,11 +146,8 @@ pub enum Event {
         /// The place it has now.
         found: Seq,
     },
-    /// Trust in what is held now reaches to this moment, and no further.
-    /// `election` is `None` where one heartbeat renews everything held.
+    /// Trust in everything that is held now reaches to this moment, and no further.
     Trusted {
-        /// Which election, or all that are held.
-        election: Option<ElectionName>,
         /// Until when.
         until: Mono,
         /// What was left of the trust before.

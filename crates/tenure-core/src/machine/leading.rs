@@ -1,7 +1,7 @@
 //! Leading: winning a term, trusting it, being asked to stop, losing it.
 
 use super::debts::Debt;
-use super::standing::{Reign, Stage};
+use super::standing::Stage;
 use super::{Event, LostReason, Machine, Rule, StopReason};
 use crate::{ElectionName, MemberId, Mono, ReleaseCause, StepDown, Term, TermNumber};
 
@@ -29,13 +29,11 @@ impl Machine {
             });
             return;
         }
-        let own_trust = (!self.traits.shared_heartbeat).then_some(until);
-        let reign = Reign { number: term.number, own_trust };
         self.standings.change(&election, |c| {
             c.open_nonce = None;
-            c.stage = Stage::Leading(reign);
+            c.stage = Stage::Leading(term.number);
         });
-        let trusted_until = own_trust.or(self.trust_end()).unwrap_or(until);
+        let trusted_until = self.trust_end().unwrap_or(until);
         self.emit(Event::Elected { term, trusted_until });
     }
 
@@ -43,19 +41,12 @@ impl Machine {
     pub(super) fn expire(&mut self, now: Mono) {
         if self.trust_end().is_some_and(|end| now >= end) {
             self.taking = None;
-            let held: alloc::vec::Vec<_> =
-                self.standings.reigns().map(|(e, _)| e.clone()).collect();
-            for election in held {
+            for election in self.standings.led() {
                 self.distrust(now, &election);
             }
         }
-        while let Some(election) = self.standings.end_due(now) {
-            let reign = self.standings.get(&election).and_then(|c| c.stage.reign());
-            if reign.and_then(|r| r.own_trust).is_some_and(|end| now >= end) {
-                self.distrust(now, &election);
-            } else {
-                self.drained_too_slowly(now, &election);
-            }
+        while let Some(election) = self.standings.drain_over(now) {
+            self.drained_too_slowly(now, &election);
         }
     }
 
@@ -84,8 +75,7 @@ impl Machine {
         number: TermNumber,
         to: Option<MemberId>,
     ) {
-        let reign = self.standings.get(election).and_then(|c| c.stage.reign());
-        if reign.is_none_or(|reign| reign.number != number) {
+        if self.standings.term(election) != Some(number) {
             return self.work_stopped(election, number);
         }
         let (cause, asked_to) = self.stopping_for(election);
@@ -117,8 +107,7 @@ impl Machine {
         to: Option<MemberId>,
         not_before: Mono,
     ) {
-        let reign = self.standings.get(election).and_then(|c| c.stage.reign());
-        let Some(Reign { number, .. }) = reign else { return };
+        let Some(number) = self.standings.term(election) else { return };
         self.lose(now, election, reason);
         let not_before = if self.mutated(Rule::NoMargin) { Mono::ZERO } else { not_before };
         let successor = to.map(|id| (id, self.settings.handover_grace()));
@@ -128,8 +117,7 @@ impl Machine {
     /// Ends a reign that there is nothing left to give back of. Whoever was
     /// asked to step down cools down, however the reign ended (rule E5).
     pub(super) fn lose(&mut self, now: Mono, election: &ElectionName, reason: LostReason) {
-        let reign = self.standings.get(election).and_then(|c| c.stage.reign());
-        let Some(Reign { number, .. }) = reign else { return };
+        let Some(number) = self.standings.term(election) else { return };
         let asked = self.stopping_for(election).0 == ReleaseCause::SteppedDown;
         if asked && !self.mutated(Rule::NoCooldown) {
             self.cooldowns.insert(election.clone(), now + self.settings.cooldown());
@@ -148,8 +136,7 @@ impl Machine {
     /// M6: the store has forgotten something, and what is led may be among it.
     pub(super) fn give_up_forgotten(&mut self, now: Mono) {
         let not_before = now + self.settings.margin();
-        let held: alloc::vec::Vec<_> = self.standings.reigns().map(|(e, _)| e.clone()).collect();
-        for election in held {
+        for election in self.standings.led() {
             let (reason, cause) = (LostReason::RolledBack, ReleaseCause::Abandoned);
             self.give_up(now, &election, reason, cause, None, not_before);
         }
@@ -157,13 +144,12 @@ impl Machine {
 
     /// E4: tell the work to stop; keep renewing while it drains.
     pub(super) fn stop(&mut self, now: Mono, election: &ElectionName, reason: StopReason) {
-        let Some(Stage::Leading(reign)) = self.standings.get(election).map(|c| c.stage.clone())
+        let Some(Stage::Leading(number)) = self.standings.get(election).map(|c| c.stage.clone())
         else {
             return;
         };
         let drain_until = now + self.settings.drain();
-        let number = reign.number;
-        let stage = Stage::Stopping { reign, reason: reason.clone(), drain_until };
+        let stage = Stage::Stopping { number, reason: reason.clone(), drain_until };
         self.standings.change(election, |c| c.stage = stage);
         if self.mutated(Rule::ReleaseFirst) {
             self.owe_unknown(election, number);
@@ -173,8 +159,7 @@ impl Machine {
     }
 
     pub(super) fn stop_own(&mut self, now: Mono, election: &ElectionName, number: TermNumber) {
-        let reign = self.standings.get(election).and_then(|c| c.stage.reign());
-        if reign.is_some_and(|reign| reign.number == number) {
+        if self.standings.term(election) == Some(number) {
             self.stop(now, election, StopReason::Shutdown);
         }
     }
@@ -186,8 +171,7 @@ impl Machine {
         election: &ElectionName,
         asked: &StepDown,
     ) {
-        let reign = self.standings.get(election).and_then(|c| c.stage.reign());
-        if reign.is_none_or(|reign| reign.number != asked.number) {
+        if self.standings.term(election) != Some(asked.number) {
             return;
         }
         let (reason, by, to) = (asked.reason.clone(), asked.by.clone(), asked.to.clone());
@@ -210,7 +194,7 @@ impl Machine {
         self.shutdown = Some(now + patience + self.settings.request_timeout() * 3);
         let all: alloc::vec::Vec<_> = self.standings.iter().map(|(e, _)| e.clone()).collect();
         for election in all {
-            if self.standings.get(&election).is_some_and(|c| c.stage.reign().is_some()) {
+            if self.standings.term(&election).is_some() {
                 self.stop(now, &election, StopReason::Shutdown);
             } else {
                 self.standings.remove(&election);

@@ -147,10 +147,10 @@ impl Machine {
     /// go first (F4).
     fn on_vacant(&mut self, now: Mono, election: ElectionName, heir: Option<&crate::MemberId>) {
         let Some(candidacy) = self.standings.get(&election) else { return };
-        if candidacy.stage.reign().is_some() && self.mutated(Rule::TrustHints) {
+        if candidacy.stage.term().is_some() && self.mutated(Rule::TrustHints) {
             return self.superseded(now, &election);
         }
-        if candidacy.stage.reign().is_some() || !candidacy.priority.may_lead() {
+        if candidacy.stage.term().is_some() || !candidacy.priority.may_lead() {
             return self.look_at(election);
         }
         let rank = self.stagger(candidacy.ahead);
@@ -255,7 +255,7 @@ impl Machine {
 
     fn gather_waiting(&mut self) {
         if core::mem::take(&mut self.looks.waiting) {
-            let waiting = self.standings.iter().filter(|(_, c)| c.stage.reign().is_none());
+            let waiting = self.standings.iter().filter(|(_, c)| c.stage.term().is_none());
             self.looks.wanted.extend(waiting.map(|(election, _)| election.clone()));
         }
     }
@@ -340,8 +340,8 @@ impl Machine {
                 Some(remaining) => self.handed_over(now, started, activity, view, remaining),
                 None => self.plan(now, &election, view, false),
             },
-            Stage::Leading(reign) | Stage::Stopping { reign, .. } => {
-                self.check_reign(now, reign.number, &view);
+            Stage::Leading(number) | Stage::Stopping { number, .. } => {
+                self.check_reign(now, *number, &view);
             }
         }
     }
@@ -383,17 +383,17 @@ impl Machine {
             .filter(|v| v.holder.as_ref().is_some_and(|h| h.unconfirmed))
             .map(|v| v.election)
             .collect();
-        let gone = |(e, r): (&ElectionName, super::standing::Reign)| {
-            (!theirs.contains(&(e.clone(), r.number))).then(|| e.clone())
+        let gone = |(e, number): (&ElectionName, TermNumber)| {
+            (!theirs.contains(&(e.clone(), number))).then(|| e.clone())
         };
-        let gone: Vec<_> = self.standings.reigns().filter_map(gone).collect();
+        let gone: Vec<_> = self.standings.terms().filter_map(gone).collect();
         for election in gone {
             self.superseded(now, &election);
         }
         for (election, number) in theirs {
             let candidacy = self.standings.get(&election);
-            let known = candidacy.and_then(|c| c.stage.reign());
-            if known.is_some_and(|r| r.number == number) || self.debts.owes_term(&election) {
+            let known = candidacy.and_then(|c| c.stage.term());
+            if known == Some(number) || self.debts.owes_term(&election) {
                 continue;
             }
             let waits = |c: &Candidacy| {

@@ -39,8 +39,7 @@ pub(super) struct Life {
     pub(super) member: MemberRef,
     attention: u64,
     next_beat: Mono,
-    /// When the newest confirmed grant was asked for; the member's one trust,
-    /// where one heartbeat renews everything.
+    /// When the newest confirmed grant was asked for: the member's one trust.
     granted: Option<Mono>,
 }
 
@@ -93,7 +92,7 @@ impl Membership {
 impl Machine {
     /// When the member's one trust ends, if anything hangs on it.
     pub(super) fn trust_end(&self) -> Option<Mono> {
-        if !self.traits.shared_heartbeat || self.standings.held() == 0 {
+        if self.standings.held() == 0 {
             return None;
         }
         if let Some(taking) = &self.taking {
@@ -138,7 +137,7 @@ impl Machine {
             && until > before
         {
             let margin_left = before.since(now);
-            self.emit(Event::Trusted { election: None, until, margin_left });
+            self.emit(Event::Trusted { until, margin_left });
         }
     }
 
@@ -208,14 +207,11 @@ impl Machine {
             return;
         }
         let member = member.clone();
-        let join = Join {
-            member: member.clone(),
-            ttl: self.settings.idle_ttl(),
-            profile: self.profile.clone(),
-            supersede: !self.membership.was_superseded,
-            takes_over: !self.hand_over().is_zero(),
-            seen: self.has_seen(),
-        };
+        let join = Join::new(member.clone(), self.settings.idle_ttl())
+            .with_profile(self.profile.clone())
+            .with_supersede(!self.membership.was_superseded)
+            .with_takes_over(!self.hand_over().is_zero())
+            .with_seen(self.has_seen());
         let flight = self.send(now, Request::Join(join), member);
         self.membership.join.begin(flight);
     }
@@ -259,17 +255,10 @@ impl Machine {
         }
         let short = self.holds_anything();
         let ttl = if short { self.settings.ttl() } else { self.settings.idle_ttl() };
-        let mut held = self.taken_on();
+        let held = self.taken_on();
         let named = !held.is_empty();
-        if !self.traits.shared_heartbeat {
-            let term = |(e, r): (&crate::ElectionName, super::standing::Reign)| TermRef {
-                election: e.clone(),
-                number: r.number,
-            };
-            held.extend(self.standings.reigns().map(term));
-        }
         let sent = BeatSent { activity: self.activity, short, named };
-        let request = Request::Heartbeat(Heartbeat { member, ttl, held });
+        let request = Request::Heartbeat(Heartbeat::new(member, ttl).with_held(held));
         let flight = self.send(now, request, sent);
         self.membership.beat.begin(flight);
     }
@@ -304,7 +293,7 @@ impl Machine {
                     self.membership.beat_by(now);
                 }
                 for beat in terms {
-                    self.on_term_beat(now, flight.started, &beat.term, beat.outcome);
+                    self.on_term_beat(now, &beat.term, beat.outcome);
                 }
                 self.compare(attention, holds, flight.what.activity);
                 if news {
@@ -317,36 +306,24 @@ impl Machine {
             _ => {
                 // Retried within what is left of trust, so that a short outage
                 // costs nothing (rule F1).
-                let end = self.trust_end().into_iter().chain(self.standings.next_end()).min();
+                let end = self.trust_end().into_iter().chain(self.standings.next_drain()).min();
                 let most = end.map_or(Duration::MAX, |end| end.since(now) / 4);
                 self.back_off(now, |m| &mut m.membership.beat, most);
             }
         }
     }
 
-    /// One term's answer, where each is renewed on its own.
-    fn on_term_beat(&mut self, now: Mono, started: Mono, term: &TermRef, outcome: TermOutcome) {
-        let reign = self.standings.get(&term.election).and_then(|c| c.stage.reign());
-        let Some(reign) = reign.filter(|reign| reign.number == term.number) else { return };
+    /// The answer for one term that the beat named.
+    fn on_term_beat(&mut self, now: Mono, term: &TermRef, outcome: TermOutcome) {
+        if self.standings.term(&term.election) != Some(term.number) {
+            return;
+        }
         match outcome {
-            TermOutcome::Renewed { step_down } => {
-                let until = self.trusted_from(started);
-                if let Some(before) = reign.own_trust.filter(|before| *before < until) {
-                    self.standings.trust(&term.election, until);
-                    let margin_left = before.since(now);
-                    let election = Some(term.election.clone());
-                    self.emit(Event::Trusted { election, until, margin_left });
-                }
-                if let Some(asked) = step_down {
-                    self.asked_to_step_down(now, &term.election, &asked);
-                }
+            TermOutcome::Renewed { step_down: None } => {}
+            TermOutcome::Renewed { step_down: Some(asked) } => {
+                self.asked_to_step_down(now, &term.election, &asked);
             }
             TermOutcome::Lost => self.superseded(now, &term.election),
-            // Tried again before long; trust was not extended.
-            TermOutcome::Unknown => {
-                let soon = now + self.settings.retry_least().max(self.settings.heartbeat() / 4);
-                self.membership.beat_by(soon);
-            }
         }
     }
 
@@ -381,8 +358,7 @@ impl Machine {
     pub(super) fn life_over(&mut self, now: Mono, superseded: bool) {
         let Some(member) = self.membership.me() else { return };
         let fruitless = self.membership.life().is_some_and(|life| life.granted.is_none());
-        let held: alloc::vec::Vec<_> = self.standings.reigns().map(|(e, _)| e.clone()).collect();
-        for election in held {
+        for election in self.standings.led() {
             self.lose(now, &election, LostReason::Superseded);
         }
         for (election, number) in self.debts.forgive_all() {
@@ -453,8 +429,7 @@ impl Machine {
     }
 
     fn gone(&mut self, now: Mono, confirmed: bool) {
-        let held: alloc::vec::Vec<_> = self.standings.reigns().map(|(e, _)| e.clone()).collect();
-        for election in held {
+        for election in self.standings.led() {
             self.lose(now, &election, LostReason::DrainTimeout);
         }
         let owed = self.debts.forgive_all();

@@ -63,8 +63,7 @@ use crate::{ElectionName, Failed, MemberId, Mono, Nonce, Profile, Reply, Request
 /// use tenure_core::*;
 ///
 /// let traits = StoreTraits {
-///     shared_heartbeat: true, native_watch: true, batch: 1000, in_steps: false,
-///     hands_over: true,
+///     native_watch: true, batch: 1000, in_steps: false, hands_over: true,
 /// };
 /// let id = MemberId::new("web-1").unwrap();
 /// let mut machine = Machine::new(id, Profile::default(), Settings::default(), traits, 42);
@@ -189,7 +188,7 @@ impl Machine {
         }
         [
             self.trust_end(),
-            self.standings.next_end(),
+            self.standings.next_drain(),
             self.membership_wake(),
             self.debts_wake(),
             self.bids_wake(),

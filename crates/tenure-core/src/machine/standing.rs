@@ -2,6 +2,7 @@
 //! due when, and how many terms are held.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 
 use super::StopReason;
 use crate::{ElectionName, Incarnation, Mono, Nonce, Priority, TermNumber};
@@ -33,33 +34,18 @@ pub(super) enum Stage {
     Waiting { bid_at: Mono },
     /// Is in the claim in flight.
     Bidding,
-    /// Leads.
-    Leading(Reign),
+    /// Leads this term.
+    Leading(TermNumber),
     /// Leads, but the work was told to stop (rule E4).
-    Stopping { reign: Reign, reason: StopReason, drain_until: Mono },
-}
-
-/// A term this machine knows it holds.
-#[derive(Clone, Copy, Debug, Hash)]
-pub(super) struct Reign {
-    pub(super) number: TermNumber,
-    /// Until when it is trusted, where each term is renewed on its own;
-    /// `None` where the member's one heartbeat renews all.
-    pub(super) own_trust: Option<Mono>,
+    Stopping { number: TermNumber, reason: StopReason, drain_until: Mono },
 }
 
 impl Stage {
-    pub(super) fn reign(&self) -> Option<Reign> {
+    /// The term that is held.
+    pub(super) fn term(&self) -> Option<TermNumber> {
         match self {
             Stage::Waiting { .. } | Stage::Bidding => None,
-            Stage::Leading(reign) | Stage::Stopping { reign, .. } => Some(*reign),
-        }
-    }
-
-    fn reign_mut(&mut self) -> Option<&mut Reign> {
-        match self {
-            Stage::Waiting { .. } | Stage::Bidding => None,
-            Stage::Leading(reign) | Stage::Stopping { reign, .. } => Some(reign),
+            Stage::Leading(number) | Stage::Stopping { number, .. } => Some(*number),
         }
     }
 
@@ -71,14 +57,11 @@ impl Stage {
         }
     }
 
-    /// When a reign ends by itself: its own trust, or the patience of a drain.
-    fn ends_at(&self) -> Option<Mono> {
+    /// When the time to drain is over.
+    fn drain_until(&self) -> Option<Mono> {
         match self {
-            Stage::Waiting { .. } | Stage::Bidding => None,
-            Stage::Leading(reign) => reign.own_trust,
-            Stage::Stopping { reign, drain_until, .. } => {
-                Some(reign.own_trust.map_or(*drain_until, |own| own.min(*drain_until)))
-            }
+            Stage::Stopping { drain_until, .. } => Some(*drain_until),
+            _ => None,
         }
     }
 }
@@ -88,7 +71,7 @@ impl Stage {
 pub(super) struct Standings {
     by_election: BTreeMap<ElectionName, Candidacy>,
     bids: BTreeSet<(Mono, ElectionName)>,
-    ends: BTreeSet<(Mono, ElectionName)>,
+    drains: BTreeSet<(Mono, ElectionName)>,
     held: usize,
     /// How many bids have not been answered.
     unclear: usize,
@@ -147,15 +130,6 @@ impl Standings {
         }
     }
 
-    /// Trust in one term, where each is renewed on its own.
-    pub(super) fn trust(&mut self, election: &ElectionName, until: Mono) {
-        self.change(election, |c| {
-            if let Some(reign) = c.stage.reign_mut() {
-                reign.own_trust = Some(until);
-            }
-        });
-    }
-
     /// The elections to bid for now, longest due first.
     pub(super) fn bids_due(&self, now: Mono) -> impl Iterator<Item = &ElectionName> {
         self.bids.iter().take_while(move |(at, _)| *at <= now).map(|(_, election)| election)
@@ -165,18 +139,29 @@ impl Standings {
         self.bids.first().map(|(at, _)| *at)
     }
 
-    /// One election whose reign ends by itself by now.
-    pub(super) fn end_due(&self, now: Mono) -> Option<ElectionName> {
-        self.ends.first().filter(|(at, _)| *at <= now).map(|(_, election)| election.clone())
+    /// One election whose time to drain is over.
+    pub(super) fn drain_over(&self, now: Mono) -> Option<ElectionName> {
+        self.drains.first().filter(|(at, _)| *at <= now).map(|(_, election)| election.clone())
     }
 
-    pub(super) fn next_end(&self) -> Option<Mono> {
-        self.ends.first().map(|(at, _)| *at)
+    /// When the next time to drain is over.
+    pub(super) fn next_drain(&self) -> Option<Mono> {
+        self.drains.first().map(|(at, _)| *at)
+    }
+
+    /// The term of this election that is held.
+    pub(super) fn term(&self, election: &ElectionName) -> Option<TermNumber> {
+        self.get(election)?.stage.term()
+    }
+
+    /// All terms that are held.
+    pub(super) fn terms(&self) -> impl Iterator<Item = (&ElectionName, TermNumber)> {
+        self.by_election.iter().filter_map(|(e, c)| Some((e, c.stage.term()?)))
     }
 
     /// The elections whose terms are held.
-    pub(super) fn reigns(&self) -> impl Iterator<Item = (&ElectionName, Reign)> {
-        self.by_election.iter().filter_map(|(e, c)| Some((e, c.stage.reign()?)))
+    pub(super) fn led(&self) -> Vec<ElectionName> {
+        self.terms().map(|(election, _)| election.clone()).collect()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&ElectionName, &Candidacy)> {
@@ -187,19 +172,19 @@ impl Standings {
         if let Some(at) = stage.bid_at() {
             self.bids.insert((at, election.clone()));
         }
-        if let Some(at) = stage.ends_at() {
-            self.ends.insert((at, election.clone()));
+        if let Some(at) = stage.drain_until() {
+            self.drains.insert((at, election.clone()));
         }
-        self.held += usize::from(stage.reign().is_some());
+        self.held += usize::from(stage.term().is_some());
     }
 
     fn unindex(&mut self, election: &ElectionName, stage: &Stage) {
         if let Some(at) = stage.bid_at() {
             self.bids.remove(&(at, election.clone()));
         }
-        if let Some(at) = stage.ends_at() {
-            self.ends.remove(&(at, election.clone()));
+        if let Some(at) = stage.drain_until() {
+            self.drains.remove(&(at, election.clone()));
         }
-        self.held -= usize::from(stage.reign().is_some());
+        self.held -= usize::from(stage.term().is_some());
     }
 }

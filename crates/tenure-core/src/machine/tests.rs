@@ -13,7 +13,6 @@ mod release;
 mod rollback;
 mod script;
 mod shutdown;
-mod single;
 mod stepdown;
 mod trust;
 mod world;

@@ -33,13 +33,10 @@ impl LossInTime {
             Event::Elected { term, trusted_until } => {
                 trusted.insert(term.election.clone(), *trusted_until);
             }
-            Event::Trusted { election, until, .. } => {
+            Event::Trusted { until, .. } => {
                 self.overdue(who, local)?;
-                let trusted = self.trusted.entry(who).or_default();
-                for (name, end) in trusted {
-                    if election.as_ref().is_none_or(|election| election == name) {
-                        *end = *until;
-                    }
+                for end in self.trusted.entry(who).or_default().values_mut() {
+                    *end = *until;
                 }
             }
             Event::Lost { election, number, .. } if trusted.remove(election).is_none() => {

@@ -55,16 +55,6 @@ impl OneTrusts {
         Self { excuse: Some(longest * 3), ..Self::new(setup) }
     }
 
-    fn extend(&mut self, who: Who, election: Option<&ElectionName>, until: Nanos) {
-        for (name, trusting) in &mut self.trusting {
-            if let Some(trust) = trusting.get_mut(&who)
-                && election.is_none_or(|election| election == name)
-            {
-                trust.until = until;
-            }
-        }
-    }
-
     fn look(&self, now: Nanos) -> Result<(), String> {
         if now < self.excused_until {
             return Ok(());
@@ -96,17 +86,21 @@ impl Invariant for OneTrusts {
                 let trusting = self.trusting.entry(term.election.clone()).or_default();
                 trusting.insert(*who, Trust { number, life, until });
             }
-            Fact::Told {
-                who, event: Event::Trusted { election, .. }, until: Some(until), ..
-            } => {
-                self.extend(*who, election.as_ref(), *until);
+            Fact::Told { who, event: Event::Trusted { .. }, until: Some(until), .. } => {
+                for trusting in self.trusting.values_mut() {
+                    trusting.entry(*who).and_modify(|trust| trust.until = *until);
+                }
             }
             Fact::Promoted { .. } => {
                 self.excused_until = self.excuse.map_or(0, |span| now + span);
                 return Ok(());
             }
             Fact::Retrusted { who, election, until } => {
-                self.extend(*who, Some(*election), *until);
+                if let Some(trust) =
+                    self.trusting.entry((*election).clone()).or_default().get_mut(who)
+                {
+                    trust.until = *until;
+                }
             }
             Fact::Told { who, event: Event::Lost { election, .. }, .. } => {
                 self.trusting.entry(election.clone()).or_default().remove(who);

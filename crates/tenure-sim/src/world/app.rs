@@ -120,7 +120,7 @@ impl World {
                 stance.reign = Some(Reign { number, incarnation, until: trusted_until });
                 self.lead(who, term.election, number);
             }
-            Event::Trusted { election, until, .. } => self.trust(who, election.as_ref(), until),
+            Event::Trusted { until, .. } => self.trust(who, until),
             Event::Stopping { election, number, reason, .. } => {
                 self.drain(who, election, number, &reason);
             }
@@ -141,11 +141,9 @@ impl World {
         }
     }
 
-    fn trust(&mut self, who: Who, election: Option<&ElectionName>, until: Mono) {
-        for (name, stance) in &mut self.processes[who.process].app.stances {
-            if let Some(reign) = &mut stance.reign
-                && election.is_none_or(|election| election == name)
-            {
+    fn trust(&mut self, who: Who, until: Mono) {
+        for stance in self.processes[who.process].app.stances.values_mut() {
+            if let Some(reign) = &mut stance.reign {
                 reign.until = until;
             }
         }

@@ -265,7 +265,6 @@ impl World {
 
     fn traits(&self) -> StoreTraits {
         StoreTraits {
-            shared_heartbeat: true,
             native_watch: self.watched(),
             batch: if self.config.features.has(Feature::SmallBatches) { 1 } else { 100 },
             in_steps: self.config.store == StoreKind::Cas,

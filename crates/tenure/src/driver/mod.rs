@@ -19,7 +19,7 @@ use tenure_core::{
     ElectionName, Event, Failed, Input, LostReason, Machine, Mono, Namespace, Outgoing, Output,
     Priority, Reply, Request, RequestId, TermNumber, TermRef,
 };
-use tenure_store::{Capabilities, SharedStore};
+use tenure_store::SharedStore;
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use board::{Board, PostedChange, Present};
@@ -36,7 +36,6 @@ use crate::{Error, Result};
 struct Driver {
     machine: Machine,
     store: SharedStore,
-    capabilities: Capabilities,
     ns: Namespace,
     time: Time,
     board: Arc<Board>,
@@ -277,11 +276,8 @@ impl Driver {
                 );
                 self.board.health().rolled_back = Some(told);
             }
-            Event::Trusted { election, until, margin_left } => {
-                match election.and_then(|e| self.reigns.get(&e)) {
-                    Some((reign, _)) => reign.trust().set(until),
-                    None => self.trust.set(until),
-                }
+            Event::Trusted { until, margin_left } => {
+                self.trust.set(until);
                 self.metrics.record(Metric::Renewed { margin_left });
             }
             Event::Elected { term, trusted_until } => self.on_elected(term, trusted_until),
@@ -318,14 +314,9 @@ impl Driver {
     fn on_elected(&mut self, term: tenure_core::Term, trusted_until: Mono) {
         let election = term.election.clone();
         tracing::info!(target: "tenure", %election, term = term.number.get(), member = %term.member, "elected");
-        let trust = if self.capabilities.shared_heartbeat {
-            self.trust.set(trusted_until);
-            self.trust.clone()
-        } else {
-            Arc::new(TrustedUntil::new(trusted_until))
-        };
+        self.trust.set(trusted_until);
         let number = term.number;
-        let reign = Arc::new(Reign::new(term, trust));
+        let reign = Arc::new(Reign::new(term, self.trust.clone()));
         let campaign = self.waits.take(&election);
         let ticket = campaign.as_ref().map_or(0, |campaign| campaign.ticket);
         self.reigns.insert(election.clone(), (reign.clone(), ticket));

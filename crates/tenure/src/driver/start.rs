@@ -97,16 +97,16 @@ fn run_thread(
         };
         let (Opened { store, locks }, timer) = opened;
         let capabilities = store.capabilities();
-        if ready.send(Ok((capabilities.clone(), Arc::downgrade(&store), locks))).is_err() {
+        let traits = capabilities.traits();
+        if ready.send(Ok((capabilities, Arc::downgrade(&store), locks))).is_err() {
             return;
         }
         let Plan { ns, id, profile, settings, time, metrics, .. } = plan;
-        let machine = Machine::new(id, profile, settings, capabilities.traits(), seed);
+        let machine = Machine::new(id, profile, settings, traits, seed);
         let (replies, take_replies) = mpsc::unbounded_channel();
         let driver = Driver {
             machine,
             store,
-            capabilities,
             ns,
             time,
             board,

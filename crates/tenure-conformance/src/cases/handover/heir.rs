@@ -263,9 +263,7 @@ pub(crate) async fn a_step_down_reaches_one_who_takes_it_on(world: &World<'_>) -
     let asked = matches!(&amended, Amended::Done { number, member, .. }
         if *number == Some(next.number) && member.as_ref() == Some(&heir.me));
     ensure!(asked, "the heir is asked: {amended:?}");
-    if world.capabilities().await.shared_heartbeat {
-        ensure!(heir.alive().await? > before, "the heir's attention is raised");
-    }
+    ensure!(heir.alive().await? > before, "the heir's attention is raised");
     let step_down = world.view("e").await?.step_down;
     ensure!(step_down.is_some(), "the request is on view");
     let renewed = TermOutcome::Renewed { step_down };

@@ -6,7 +6,7 @@ use crate::*;
 /// C1: the first candidate of an empty election joins, claims and leads term 1.
 #[test]
 fn the_first_candidate_joins_claims_and_leads() {
-    let mut script = Script::new(SHARED);
+    let mut script = Script::new(WATCHED);
     script.stand("nightly");
     assert!(matches!(script.asked(), Request::Join(join) if join.supersede));
     script.answer(Ok(Reply::Join(Joined::In { attention: 0, seq: Seq::START })));
@@ -22,7 +22,7 @@ fn the_first_candidate_joins_claims_and_leads() {
 /// T1, C7: a slow success extends trust only from when its request was sent.
 #[test]
 fn a_slow_heartbeat_extends_trust_from_its_start() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.run_to(3_500);
     assert!(matches!(script.asked(), Request::Heartbeat(_)));
     script.run_to(5_900);
@@ -35,7 +35,7 @@ fn a_slow_heartbeat_extends_trust_from_its_start() {
 /// trust, to the nanosecond, and before anything else is tried.
 #[test]
 fn lost_fires_at_the_end_of_trust_without_the_store() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.run_to(9_989);
     assert_eq!(script.lost(), []);
     script.run_to(9_990);
@@ -46,7 +46,7 @@ fn lost_fires_at_the_end_of_trust_without_the_store() {
 /// kind ends the leadership: a success that waited in the socket comes too late.
 #[test]
 fn a_reply_that_slept_with_the_process_does_not_revive_trust() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.run_to(3_500);
     script.jump_to(60_000);
     script.alive(1);

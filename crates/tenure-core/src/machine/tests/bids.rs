@@ -16,7 +16,7 @@ fn claim(script: &Script) -> Claim {
 /// A candidate of `nightly` that was told that somebody else holds it for this
 /// many milliseconds more, with `ahead` candidates before it.
 fn waiting(left: u64, ahead: u32) -> Script {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.held([ElectionView { ahead, ..held_by("nightly", member("other", 1), 1, left) }]);
     script
 }
@@ -30,7 +30,7 @@ fn vacant() -> ElectionView {
 /// and not after the long one of an idle member.
 #[test]
 fn a_member_whose_bid_was_not_answered_beats_like_a_holder() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     let mut ttls = Vec::new();
     script.play(8_000, |_, request| match request {
         Request::Heartbeat(beat) => {
@@ -49,7 +49,7 @@ fn a_member_whose_bid_was_not_answered_beats_like_a_holder() {
 #[test]
 fn a_bid_whose_answer_was_lost_is_repeated_and_adopts_its_own_term() {
     for failure in [Some(Err(UNKNOWN)), Some(Err(REFUSED)), None] {
-        let mut script = Script::standing(SHARED, "nightly");
+        let mut script = Script::standing(WATCHED, "nightly");
         let first = claim(&script);
         match failure {
             Some(failure) => script.answer(failure),
@@ -66,7 +66,7 @@ fn a_bid_whose_answer_was_lost_is_repeated_and_adopts_its_own_term() {
 /// E2: once a bid was answered, the next one is another attempt.
 #[test]
 fn an_answered_bid_is_not_repeated() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     let first = claim(&script).bids[0].nonce;
     script.held([held_by("nightly", member("other", 1), 1, 500)]);
     script.run_to(1_600);
@@ -99,7 +99,7 @@ fn a_standby_counts_what_is_left_on_its_own_clock() {
 /// was long on its way does not make anybody bid early.
 #[test]
 fn a_slow_answer_does_not_make_a_standby_bid_early() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.run_to(3_000);
     script.held([held_by("nightly", member("other", 1), 1, 4_000)]);
     script.run_to(7_000);
@@ -112,7 +112,7 @@ fn a_slow_answer_does_not_make_a_standby_bid_early() {
 /// overflow.
 #[test]
 fn nobody_sleeps_for_ever_on_an_absurd_ttl() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     let mut view = held_by("nightly", member("other", 1), 1, 0);
     view.holder.as_mut().unwrap().remaining = Duration::MAX;
     view.ahead = u32::MAX;
@@ -245,7 +245,7 @@ fn a_vacancy_is_not_forgotten_over_an_older_answer() {
     let vacancy = || Input::Hint(Hint::Vacant { election: name("nightly"), heir: None });
     let held = || held_by("nightly", member("other", 1), 1, 9_000);
     // A bid on its way.
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.feed(vacancy());
     script.held([held()]);
     script.seen([vacant()]);
@@ -277,7 +277,7 @@ fn an_older_look_does_not_put_off_the_next_bid() {
 /// E6: while paused, it is looked again once a ttl, and no more.
 #[test]
 fn a_paused_election_is_bid_for_once_a_ttl() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     let paused = ElectionView { paused: Some(Pause::default()), ..vacant() };
     let mut claims = 0;
     script.play(61_500, |_, request| match request {
@@ -293,7 +293,7 @@ fn a_paused_election_is_bid_for_once_a_ttl() {
 /// C9, B19: a candidate that never leads does not keep bidding for a vacancy.
 #[test]
 fn one_that_never_leads_does_not_keep_bidding() {
-    let mut script = Script::new(SHARED);
+    let mut script = Script::new(WATCHED);
     script.feed(Input::Stand { election: name("nightly"), priority: Priority::NEVER });
     script.answer(Ok(joined()));
     let mut claims = 0;
@@ -326,7 +326,7 @@ fn a_new_priority_is_told_to_the_store() {
 fn a_contradictory_answer_is_not_hammered() {
     let spent = held_by("nightly", member("other", 1), 1, 0);
     for (view, most) in [(vacant(), 100), (spent, 200)] {
-        let mut script = Script::standing(SHARED, "nightly");
+        let mut script = Script::standing(WATCHED, "nightly");
         let mut claims = 0;
         script.play(11_000, |_, request| match request {
             Request::Claim(claim) => {
@@ -343,7 +343,7 @@ fn a_contradictory_answer_is_not_hammered() {
 /// bids are repeated with their nonces, at the pace of failures.
 #[test]
 fn an_answer_that_does_not_fit_is_a_lost_answer() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     let first = claim(&script);
     for answers in [alloc::vec![], alloc::vec![Claimed::Held(ElectionView::vacant(name("x")))]] {
         script.answer(Ok(Reply::Claim(Claims::Answered(answers))));
@@ -361,7 +361,7 @@ fn an_answer_that_does_not_fit_is_a_lost_answer() {
 /// thousand renewals of the holder.
 #[test]
 fn a_standby_of_a_renewing_holder_bids_once_a_ttl() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     let other = member("other", 1);
     let mut claims = 0;
     script.play(2_500_000, |now, request| match request {
@@ -380,7 +380,7 @@ fn a_standby_of_a_renewing_holder_bids_once_a_ttl() {
 /// B25: a batch of none would be a candidate that never bids.
 #[test]
 fn a_store_that_claims_a_batch_of_none_gets_one_at_a_time() {
-    let mut script = Script::standing(StoreTraits { batch: 0, ..SHARED }, "nightly");
+    let mut script = Script::standing(StoreTraits { batch: 0, ..WATCHED }, "nightly");
     script.win(1);
     assert_eq!(script.elected().len(), 1);
 }

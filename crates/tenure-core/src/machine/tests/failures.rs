@@ -9,7 +9,7 @@ const TRUST_END: u64 = 1_000 + 8_990;
 
 /// Joined and standing for `nightly`, with randomness of its own.
 fn standing(seed: u128) -> Script {
-    let mut script = Script::with(SHARED, Settings::default(), seed);
+    let mut script = Script::with(WATCHED, Settings::default(), seed);
     script.stand("nightly");
     script.answer(Ok(joined()));
     script
@@ -118,7 +118,7 @@ fn a_campaign_outlives_six_hours_without_the_store() {
 /// H15: the same for one that cannot even join.
 #[test]
 fn a_join_is_retried_for_ever() {
-    let mut script = Script::new(SHARED);
+    let mut script = Script::new(WATCHED);
     script.stand("nightly");
     let mut joins = 0;
     script.play(3_600_000, |_, request| {
@@ -146,7 +146,7 @@ fn a_hanging_request_does_not_outlive_its_deadline_nor_trust() {
 /// heartbeat has not, since a second one must fit into what is left of trust.
 #[test]
 fn a_claim_in_steps_has_twice_the_time_and_a_heartbeat_has_not() {
-    let mut script = Script::standing(StoreTraits { in_steps: true, ..SHARED }, "nightly");
+    let mut script = Script::standing(StoreTraits { in_steps: true, ..WATCHED }, "nightly");
     let timeout = script.machine.settings().request_timeout();
     let due = |script: &Script, kind: fn(&Request) -> bool| {
         let sent = script.sent.iter().find(|sent| kind(&sent.request)).expect("it was sent");
@@ -162,7 +162,7 @@ fn a_claim_in_steps_has_twice_the_time_and_a_heartbeat_has_not() {
 /// again by itself, after a pause, and with its nonce.
 #[test]
 fn a_bid_of_which_nothing_is_known_is_repeated_alone_with_its_nonce() {
-    let mut script = Script::new(SHARED);
+    let mut script = Script::new(WATCHED);
     script.feed(Input::StandForAll {
         elections: ["a", "b", "c"].map(name).to_vec(),
         priority: Priority::default(),

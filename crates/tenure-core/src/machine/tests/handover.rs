@@ -7,7 +7,7 @@ use core::time::Duration;
 use super::script::*;
 use crate::*;
 
-const HANDING: StoreTraits = StoreTraits { hands_over: true, ..SHARED };
+const HANDING: StoreTraits = StoreTraits { hands_over: true, ..WATCHED };
 
 /// `election` was handed to `holder`, and stands for `left` more milliseconds.
 fn handed(election: &str, holder: MemberRef, number: u64, left: u64) -> ElectionView {
@@ -63,7 +63,7 @@ fn trusted(script: &Script) -> Vec<u64> {
 #[test]
 fn a_term_is_handed_over_where_that_is_of_use() {
     for (traits, hands) in
-        [(HANDING, true), (SHARED, false), (StoreTraits { native_watch: false, ..HANDING }, false)]
+        [(HANDING, true), (WATCHED, false), (StoreTraits { native_watch: false, ..HANDING }, false)]
     {
         let mut script = Script::new(traits);
         script.stand("nightly");

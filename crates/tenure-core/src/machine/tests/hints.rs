@@ -10,7 +10,7 @@ fn elect(election: &str, heir: Option<&str>) -> Hint {
 
 /// Leads `nightly`, waits for `weekly`.
 fn leading_and_waiting() -> Script {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.stand("weekly");
     script.held([held_by("weekly", member("other", 7), 1, 10_000)]);
     script.events.clear();
@@ -147,7 +147,7 @@ fn a_storm_of_deaths_makes_a_bounded_number_of_bids() {
 /// N1: what is not stood for here is not looked at.
 #[test]
 fn hints_about_other_elections_ask_nothing() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.feed(Input::Hint(Hint::Election(name("unknown"))));
     script.feed(Input::Hint(elect("unknown", Some("me"))));
     script.feed(Input::Hint(Hint::Gone(Incarnation::from_u128(7))));
@@ -158,7 +158,7 @@ fn hints_about_other_elections_ask_nothing() {
 /// N1: a forged hint that we are gone costs a heartbeat, and nothing else.
 #[test]
 fn a_forged_hint_of_our_own_end_only_makes_us_beat() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     let me = script.me();
     script.run_to(2_000);
     script.feed(Input::Hint(Hint::Gone(me.incarnation)));
@@ -209,7 +209,7 @@ fn a_reconnect_looks_at_everything() {
 /// answer may be older than the hint.
 #[test]
 fn a_reconnect_during_a_bid_looks_after_its_answer() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.feed(Input::Hint(Hint::Anything));
     script.seen([]);
     script.run_for(100);
@@ -242,7 +242,7 @@ fn a_bid_answers_the_hints_before_it() {
 /// a hint asks for it and however long it takes.
 #[test]
 fn looks_at_all_that_is_held_leave_time_for_the_rest() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     let me = script.me();
     script.feed(Input::Hint(Hint::Anything));
     let look = script.take(is_read);
@@ -341,7 +341,7 @@ fn hints_about_strangers_do_not_pile_up() {
 /// Hints that come before there is a member are kept until there is.
 #[test]
 fn hints_before_the_join_are_kept() {
-    let mut script = Script::new(SHARED);
+    let mut script = Script::new(WATCHED);
     script.feed(Input::Join);
     script.feed(Input::Hint(Hint::Anything));
     assert_eq!(script.sent.len(), 1);

@@ -6,7 +6,7 @@ use super::script::*;
 use crate::*;
 
 const MANY: usize = 10_000;
-const BATCH: StoreTraits = StoreTraits { batch: 1_000, ..SHARED };
+const BATCH: StoreTraits = StoreTraits { batch: 1_000, ..WATCHED };
 
 /// A member that stands for ten thousand elections and has joined.
 fn standing() -> Script {

@@ -17,7 +17,7 @@ fn join(script: &Script) -> Join {
 /// as another life, and wins only by a new claim.
 #[test]
 fn an_ended_holder_loses_everything_and_joins_anew() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     let first = script.me();
     script.stand("weekly");
     script.first(is_claim).win(1);
@@ -44,7 +44,7 @@ fn an_ended_holder_loses_everything_and_joins_anew() {
 /// C6, H6: whoever stands again after being ended leads under the new number.
 #[test]
 fn standing_again_after_the_end_wins_a_new_number() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.run_to(3_500);
     script.answer(Ok(ended(false)));
     script.stand("nightly");
@@ -56,7 +56,7 @@ fn standing_again_after_the_end_wins_a_new_number() {
 /// M1: a claim that is answered *ended* ends the life as a heartbeat does.
 #[test]
 fn a_claim_can_say_that_the_life_is_over() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.stand("weekly");
     script.answer(Ok(Reply::Claim(Claims::Ended { superseded: false })));
     assert_eq!(script.lost(), [(name("nightly"), 1, LostReason::Superseded)]);
@@ -68,7 +68,7 @@ fn a_claim_can_say_that_the_life_is_over() {
 /// C32, B16: what comes late for an older life changes nothing in the next.
 #[test]
 fn late_replies_of_an_older_life_are_ignored() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.stand("weekly");
     let claim = script.take(is_claim);
     let Request::Claim(asked) = &claim.request else { unreachable!() };
@@ -88,7 +88,7 @@ fn late_replies_of_an_older_life_are_ignored() {
 /// slowly and writes a ttl to match.
 #[test]
 fn the_ttl_written_is_short_while_something_is_held() {
-    let mut script = Script::new(SHARED);
+    let mut script = Script::new(WATCHED);
     script.feed(Input::Join);
     assert_eq!(join(&script).ttl, Duration::from_secs(40));
     script.answer(Ok(joined()));
@@ -112,7 +112,7 @@ fn the_ttl_written_is_short_while_something_is_held() {
 /// its long ttl on the holder; the short one is written again at once.
 #[test]
 fn an_idle_beat_that_overlaps_a_win_is_followed_by_a_short_one() {
-    let mut script = Script::new(SHARED);
+    let mut script = Script::new(WATCHED);
     script.feed(Input::Join);
     script.answer(Ok(joined()));
     script.run_to(11_000);
@@ -128,7 +128,7 @@ fn an_idle_beat_that_overlaps_a_win_is_followed_by_a_short_one() {
 /// stand in its own way.
 #[test]
 fn a_join_is_repeated_by_the_same_life() {
-    let mut script = Script::new(SHARED);
+    let mut script = Script::new(WATCHED);
     script.stand("nightly");
     let first = join(&script);
     script.answer(Err(UNKNOWN));
@@ -140,7 +140,7 @@ fn a_join_is_repeated_by_the_same_life() {
 /// B3: an id in use is waited for, for as long as its holder's ttl says.
 #[test]
 fn an_id_that_is_taken_is_tried_again_when_its_time_is_over() {
-    let mut script = Script::new(SHARED);
+    let mut script = Script::new(WATCHED);
     script.stand("nightly");
     let by = Incarnation::from_u128(9);
     script.answer(Ok(Reply::Join(Joined::Taken { by, remaining: Duration::from_secs(7) })));
@@ -156,7 +156,7 @@ fn an_id_that_is_taken_is_tried_again_when_its_time_is_over() {
 /// H16: an absurd ttl of a namesake is looked at again before it is over.
 #[test]
 fn an_id_that_is_taken_for_ever_is_tried_again() {
-    let mut script = Script::new(SHARED);
+    let mut script = Script::new(WATCHED);
     script.stand("nightly");
     let by = Incarnation::from_u128(9);
     script.answer(Ok(Reply::Join(Joined::Taken { by, remaining: Duration::MAX })));
@@ -167,7 +167,7 @@ fn an_id_that_is_taken_for_ever_is_tried_again() {
 /// B3: one who was superseded does not push the other out in turn.
 #[test]
 fn one_who_was_superseded_waits_and_does_not_supersede() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.stand("weekly");
     script.first(is_claim).held([held_by("weekly", member("other", 1), 1, 60_000)]);
     script.run_to(3_500);
@@ -182,7 +182,7 @@ fn one_who_was_superseded_waits_and_does_not_supersede() {
 /// back: another is made, and the candidacy goes on.
 #[test]
 fn a_life_that_ended_before_it_was_heard_of_is_replaced() {
-    let mut script = Script::new(SHARED);
+    let mut script = Script::new(WATCHED);
     script.stand("nightly");
     let first = join(&script).member;
     script.answer(Err(UNKNOWN));
@@ -198,7 +198,7 @@ fn a_life_that_ended_before_it_was_heard_of_is_replaced() {
 /// H11: a store that lets a member in and ends it at once is not hammered.
 #[test]
 fn lives_that_end_at_once_are_spaced_out() {
-    let mut script = Script::new(SHARED);
+    let mut script = Script::new(WATCHED);
     script.stand("nightly");
     let mut joins = 0;
     script.play(61_000, |_, request| match request {
@@ -216,7 +216,7 @@ fn lives_that_end_at_once_are_spaced_out() {
 /// back after its end; one that stands for nothing does not.
 #[test]
 fn a_member_that_is_wanted_comes_back() {
-    let mut script = Script::new(SHARED);
+    let mut script = Script::new(WATCHED);
     script.feed(Input::Join);
     script.answer(Ok(joined()));
     script.run_to(11_000);
@@ -225,7 +225,7 @@ fn a_member_that_is_wanted_comes_back() {
     script.answer(Ok(ended(false)));
     assert!(script.has_asked(is_join));
 
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.run_to(3_500);
     script.answer(Ok(ended(false)));
     assert!(script.sent.is_empty());

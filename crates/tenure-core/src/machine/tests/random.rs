@@ -52,11 +52,11 @@ struct Run {
 impl Run {
     fn new(seed: u64) -> Self {
         let mut dice = Dice(seed);
-        let traits = dice.pick(&[SHARED, SINGLE]);
+        let traits = dice.pick(&[WATCHED, POLLED]);
         let settings = SettingsBuilder::ttl(Duration::from_secs(10)).build().unwrap();
         let id = MemberId::new("me").unwrap();
         let machine = Machine::new(id, Profile::default(), settings, traits, seed.into());
-        let world = World::new(traits.shared_heartbeat);
+        let world = World::new(traits.native_watch);
         let now = Mono::from_millis(1_000);
         let (requests, replies) = (Vec::new(), Vec::new());
         let (leads, newest, wants) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());

@@ -19,7 +19,7 @@ fn items(script: &Script) -> Vec<(ElectionName, Option<u64>)> {
 /// nobody bids for the election meanwhile.
 #[test]
 fn a_failed_resignation_is_repeated_until_confirmed() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.resign("nightly", 1, None);
     script.stand("nightly");
     for failure in [UNKNOWN, REFUSED, UNKNOWN] {
@@ -49,7 +49,7 @@ fn given_back_is_said_when_nothing_keeps_the_term_any_more() {
         script.events.iter().filter(|event| **event == back).count()
     };
     let resigned = || {
-        let mut script = Script::leading(SHARED, "nightly");
+        let mut script = Script::leading(WATCHED, "nightly");
         script.resign("nightly", 1, None);
         assert_eq!(said(&script), 0);
         script
@@ -67,7 +67,7 @@ fn given_back_is_said_when_nothing_keeps_the_term_any_more() {
     assert_eq!(said(&script), 1);
 
     for (answer, times) in [(Ok(Reply::Leave), 1), (Err(REFUSED), 0)] {
-        let mut script = Script::leading(SHARED, "nightly");
+        let mut script = Script::leading(WATCHED, "nightly");
         script.feed(Input::Shutdown);
         script.resign("nightly", 1, None);
         script.play(19_500, |_, request| is_leave(request).then(|| answer.clone()));
@@ -79,7 +79,7 @@ fn given_back_is_said_when_nothing_keeps_the_term_any_more() {
 /// B8: a release that nobody answers is given up and repeated.
 #[test]
 fn a_release_that_is_not_answered_is_repeated() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.resign("nightly", 1, None);
     script.take(is_release);
     script.run_to(3_600);
@@ -90,7 +90,7 @@ fn a_release_that_is_not_answered_is_repeated() {
 /// ttl, so that it is free soon if it never is.
 #[test]
 fn a_member_that_owes_a_term_beats_like_a_holder() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.resign("nightly", 1, None);
     script.run_to(3_500);
     let out = script.take(is_beat);
@@ -102,7 +102,7 @@ fn a_member_that_owes_a_term_beats_like_a_holder() {
 /// confirmation of an older one does not pay a newer debt.
 #[test]
 fn a_release_names_its_term_and_pays_no_other() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.resign("nightly", 1, None);
     let first = script.take(is_release).id;
     script.run_to(3_500);
@@ -120,7 +120,7 @@ fn a_release_names_its_term_and_pays_no_other() {
 /// Withdrawing from an election that was never bid for costs the store nothing.
 #[test]
 fn withdrawing_unheard_asks_nothing() {
-    let mut script = Script::new(SHARED);
+    let mut script = Script::new(WATCHED);
     script.stand("nightly");
     script.withdraw("nightly");
     script.withdraw("weekly");
@@ -132,7 +132,7 @@ fn withdrawing_unheard_asks_nothing() {
 /// Withdrawing ends the candidacy in the store; standing again waits for that.
 #[test]
 fn withdrawing_ends_the_candidacy_in_the_store() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.held([held_by("nightly", member("other", 1), 1, 9_000)]);
     script.withdraw("nightly");
     assert_eq!(items(&script), [(name("nightly"), None)]);
@@ -146,7 +146,7 @@ fn withdrawing_ends_the_candidacy_in_the_store() {
 /// B18: a bid that wins after it was withdrawn is given back.
 #[test]
 fn a_win_after_the_withdrawal_is_given_back() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.withdraw("nightly");
     script.first(is_claim).win(1);
     assert_eq!(script.elected(), []);
@@ -163,13 +163,13 @@ fn a_win_after_the_withdrawal_is_given_back() {
 /// for somebody who does not stand.
 #[test]
 fn a_bid_that_overtakes_its_withdrawal_leaves_no_candidate_behind() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.withdraw("nightly");
     script.first(is_release).answer(Ok(Reply::Release));
     script.first(is_claim).held([held_by("nightly", member("other", 1), 1, 9_000)]);
     assert_eq!(items(&script), [(name("nightly"), None)]);
 
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.withdraw("nightly");
     script.first(is_release).answer(Ok(Reply::Release));
     script.seen([]);
@@ -186,7 +186,7 @@ fn a_bid_that_overtakes_its_withdrawal_leaves_no_candidate_behind() {
 /// finds, even while the end of the candidacy is not confirmed yet.
 #[test]
 fn withdrawing_an_unclear_bid_finds_out() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.answer(Err(UNKNOWN));
     script.withdraw("nightly");
     let me = script.me();
@@ -200,7 +200,7 @@ fn withdrawing_an_unclear_bid_finds_out() {
 /// found by the count in the heartbeat, and given back.
 #[test]
 fn an_orphan_is_found_by_the_count_and_given_back() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.run_to(3_500);
     script.alive(2);
     let me = script.me();
@@ -217,7 +217,7 @@ fn an_orphan_is_found_by_the_count_and_given_back() {
 /// H3: a term that the store no longer has is found by the count and lost.
 #[test]
 fn a_term_the_store_no_longer_has_is_lost() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.run_to(3_500);
     script.alive(0);
     script.seen([]);
@@ -228,7 +228,7 @@ fn a_term_the_store_no_longer_has_is_lost() {
 /// A number of ours that is not the one we lead: ours is lost, theirs goes back.
 #[test]
 fn a_term_under_another_number_is_given_back() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.feed(Input::Hint(Hint::Anything));
     let me = script.me();
     script.seen([held_by("nightly", me, 2, 9_000)]);
@@ -240,7 +240,7 @@ fn a_term_under_another_number_is_given_back() {
 /// bid that adopts it, not to a release.
 #[test]
 fn a_look_does_not_give_back_what_a_repeated_bid_adopts() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.answer(Err(UNKNOWN));
     script.feed(Input::Hint(Hint::Anything));
     let me = script.me();
@@ -255,7 +255,7 @@ fn a_look_does_not_give_back_what_a_repeated_bid_adopts() {
 /// for the truth: another follows.
 #[test]
 fn an_audit_that_was_overtaken_is_repeated() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.feed(Input::Hint(Hint::Anything));
     let look = script.take(is_read).id;
     script.stand("weekly");
@@ -271,7 +271,7 @@ fn an_audit_that_was_overtaken_is_repeated() {
 /// there is another bid.
 #[test]
 fn a_term_of_ours_that_a_bid_did_not_win_is_given_back() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     let me = script.me();
     script.held([held_by("nightly", me, 3, 9_000)]);
     assert_eq!(items(&script), [(name("nightly"), Some(3))]);

@@ -14,7 +14,7 @@ fn rollbacks(script: &Script) -> usize {
 
 /// A leader whose store stood at place 10 when it last asked.
 fn leading_at_ten() -> Script {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.run_to(3_500);
     script.first(is_beat).answer(alive_at(10));
     script
@@ -71,7 +71,7 @@ fn an_answer_that_was_overtaken_is_no_rollback() {
 /// given back, and the next bid claims to have seen more than the journal has.
 #[test]
 fn a_win_under_a_number_seen_before_is_not_believed() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.held([held_by("nightly", member("other", 7), 5, 3_000)]);
     script.run_to(4_500);
     script.first(is_claim).win(5);

@@ -15,20 +15,11 @@ pub(super) struct Script {
     pub(super) events: Vec<Event>,
 }
 
-pub(super) const SHARED: StoreTraits = StoreTraits {
-    shared_heartbeat: true,
-    native_watch: true,
-    batch: 3,
-    in_steps: false,
-    hands_over: false,
-};
-pub(super) const SINGLE: StoreTraits = StoreTraits {
-    shared_heartbeat: false,
-    native_watch: false,
-    batch: 3,
-    in_steps: false,
-    hands_over: false,
-};
+pub(super) const WATCHED: StoreTraits =
+    StoreTraits { native_watch: true, batch: 3, in_steps: false, hands_over: false };
+/// A store that is polled.
+pub(super) const POLLED: StoreTraits =
+    StoreTraits { native_watch: false, batch: 3, in_steps: false, hands_over: false };
 
 /// What a store answers, or that it does not.
 pub(super) type Answer = Option<Result<Reply, Failed>>;

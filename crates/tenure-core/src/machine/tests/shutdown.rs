@@ -20,7 +20,7 @@ fn beats(_: Mono, request: &Request) -> Answer {
 /// member leaves, which releases everything.
 #[test]
 fn a_shutdown_drains_before_it_leaves() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.feed(Input::Shutdown);
     let stopping = script.events.last();
     assert!(matches!(stopping, Some(Event::Stopping { reason: StopReason::Shutdown, .. })));
@@ -41,7 +41,7 @@ fn a_shutdown_drains_before_it_leaves() {
 /// before the member leaves.
 #[test]
 fn a_shutdown_cuts_a_slow_drain_off() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.feed(Input::Shutdown);
     script.play(11_000, beats);
     assert_eq!(script.lost(), [(name("nightly"), 1, LostReason::DrainTimeout)]);
@@ -56,7 +56,7 @@ fn a_shutdown_cuts_a_slow_drain_off() {
 /// Whoever waits is withdrawn at once; standing during a shutdown is refused.
 #[test]
 fn candidacies_end_with_the_shutdown() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.stand("weekly");
     script.first(is_claim).held([held_by("weekly", member("other", 1), 1, 9_000)]);
     script.events.clear();
@@ -78,7 +78,7 @@ fn candidacies_end_with_the_shutdown() {
 /// B8: a leave that failed is tried again, a few times.
 #[test]
 fn a_leave_is_tried_three_times() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.feed(Input::Shutdown);
     for _ in 0..2 {
         let id = script.take(is_leave).id;
@@ -97,7 +97,7 @@ fn a_leave_is_tried_three_times() {
 #[test]
 fn a_shutdown_ends_in_bounded_time() {
     for silent in [true, false] {
-        let mut script = Script::leading(SHARED, "nightly");
+        let mut script = Script::leading(WATCHED, "nightly");
         script.feed(Input::Shutdown);
         script.play(19_500, |_, _| (!silent).then_some(Err(UNKNOWN)));
         assert_eq!(left(&script), Some(false));
@@ -109,7 +109,7 @@ fn a_shutdown_ends_in_bounded_time() {
 /// Nothing moves a machine that has shut down.
 #[test]
 fn nothing_is_accepted_afterwards() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     let claim = script.take(is_claim);
     let Request::Claim(asked) = &claim.request else { unreachable!() };
     let won = all_won(asked, 1);
@@ -132,7 +132,7 @@ fn nothing_is_accepted_afterwards() {
 /// Somebody who was never there leaves without a word.
 #[test]
 fn a_machine_that_never_joined_is_done_at_once() {
-    let mut script = Script::new(SHARED);
+    let mut script = Script::new(WATCHED);
     script.feed(Input::Shutdown);
     assert_eq!(left(&script), Some(true));
     assert!(script.sent.is_empty());
@@ -143,7 +143,7 @@ fn a_machine_that_never_joined_is_done_at_once() {
 #[test]
 fn a_join_on_its_way_is_left_behind_by_a_leave() {
     for answer in [Some(Ok(joined())), Some(Err(UNKNOWN)), None] {
-        let mut script = Script::new(SHARED);
+        let mut script = Script::new(WATCHED);
         script.feed(Input::Join);
         let join = script.take(is_join);
         let Request::Join(asked) = join.request else { unreachable!() };
@@ -161,7 +161,7 @@ fn a_join_on_its_way_is_left_behind_by_a_leave() {
 /// B18: a bid that wins during the shutdown leads to nothing but the leave.
 #[test]
 fn a_win_during_the_shutdown_is_not_led() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.stand("weekly");
     script.feed(Input::Shutdown);
     script.first(is_claim).win(1);
@@ -175,7 +175,7 @@ fn a_win_during_the_shutdown_is_not_led() {
 /// A second request to shut down does not prolong the first.
 #[test]
 fn a_second_shutdown_changes_nothing() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.feed(Input::Shutdown);
     script.play(9_000, beats);
     script.feed(Input::Shutdown);
@@ -187,7 +187,7 @@ fn a_second_shutdown_changes_nothing() {
 /// A life that is over during the shutdown needs no leave.
 #[test]
 fn an_ended_member_needs_no_leave() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.feed(Input::Shutdown);
     script.run_to(3_500);
     script.first(is_beat).answer(Ok(ended(false)));

@@ -8,7 +8,7 @@ use crate::*;
 
 /// A leader that was asked to step down at 1,000 ms, and knows it.
 fn stopping(to: Option<&str>) -> Script {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     ask(&mut script, to);
     script
 }
@@ -68,7 +68,7 @@ fn a_drain_that_takes_too_long_is_cut_off() {
 /// lost.
 #[test]
 fn a_step_down_works_without_hints() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     let (attention, seq) = (1, Seq::START);
     let beat = Beat::Alive { attention, holds: Some(1), seq, terms: Vec::new() };
     script.run_to(3_500);
@@ -84,7 +84,7 @@ fn a_step_down_works_without_hints() {
 /// E5: a request meant for another term does nothing.
 #[test]
 fn a_step_down_of_another_term_is_ignored() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.feed(Input::Hint(Hint::Election(name("nightly"))));
     let mut view = asked_to_step_down(script.me(), 1, None);
     view.step_down.as_mut().unwrap().number = TermNumber::new(2);
@@ -145,7 +145,7 @@ fn a_hand_over_survives_a_slow_drain_and_the_end_of_trust() {
 /// A leader that already stops for its own reasons still answers the request.
 #[test]
 fn a_step_down_during_an_own_stop_is_answered() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     let (election, number) = (name("nightly"), TermNumber::new(1));
     script.feed(Input::StopLeading { election, number });
     ask(&mut script, Some("b"));
@@ -229,7 +229,7 @@ fn one_who_stepped_down_cools_down() {
 /// One who resigns of its own will does not cool down.
 #[test]
 fn one_who_resigned_may_bid_again_at_once() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.resign("nightly", 1, None);
     assert_eq!(script.lost(), [(name("nightly"), 1, LostReason::Resigned)]);
     script.stand("nightly");
@@ -241,7 +241,7 @@ fn one_who_resigned_may_bid_again_at_once() {
 /// E1: a stop or a resignation that names another term leaves this one alone.
 #[test]
 fn stopping_another_term_does_nothing() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     let (election, number) = (name("nightly"), TermNumber::new(2));
     script.feed(Input::StopLeading { election: election.clone(), number });
     script.feed(Input::Resign { election, number, to: None });

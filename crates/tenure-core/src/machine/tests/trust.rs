@@ -13,7 +13,7 @@ const TRUST: u64 = 8_990;
 /// before the claim was sent, however late the answer comes.
 #[test]
 fn the_first_trust_counts_from_before_the_claim_was_sent() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.run_to(3_000);
     script.win(1);
     let Some(Event::Elected { trusted_until, .. }) = script.events.last() else {
@@ -26,7 +26,7 @@ fn the_first_trust_counts_from_before_the_claim_was_sent() {
 /// confirmed request gives, and the older of two answers does not shorten it.
 #[test]
 fn trust_is_that_of_the_newest_confirmed_request() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.run_to(3_500);
     let beat = script.take(is_beat);
     script.now = Mono::from_millis(3_600);
@@ -45,7 +45,7 @@ fn trust_is_that_of_the_newest_confirmed_request() {
 /// win is no renewal.
 #[test]
 fn a_renewal_tells_what_was_left_of_the_trust_before() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.held([held_by("nightly", member("other", 1), 1, 15_000)]);
     script.run_to(11_000);
     script.alive(0);
@@ -65,7 +65,7 @@ fn a_renewal_tells_what_was_left_of_the_trust_before() {
 #[test]
 fn a_failed_renewal_extends_nothing() {
     for failure in [UNKNOWN, REFUSED] {
-        let mut script = Script::leading(SHARED, "nightly");
+        let mut script = Script::leading(WATCHED, "nightly");
         script.play(1_000 + TRUST - 1, |_, _| Some(Err(failure)));
         assert_eq!(script.lost(), []);
         script.play(1_000 + TRUST, |_, _| Some(Err(failure)));
@@ -76,7 +76,7 @@ fn a_failed_renewal_extends_nothing() {
 /// An answer to a request that was given up, or to none at all, is ignored.
 #[test]
 fn only_the_request_in_flight_extends_trust() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.run_to(3_500);
     let given_up = script.take(is_beat);
     script.run_to(6_500);
@@ -90,7 +90,7 @@ fn only_the_request_in_flight_extends_trust() {
 /// T3, C8: the lost signal comes before anything is asked of the store.
 #[test]
 fn lost_is_the_first_thing_said_after_the_end_of_trust() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.jump_to(1_000 + TRUST);
     let outputs = script.outputs(Input::Wake);
     let first = outputs.first();
@@ -115,7 +115,7 @@ fn whatever_comes_first_after_a_suspend_ends_the_leadership() {
         Input::Shutdown,
     ];
     for input in inputs {
-        let mut script = Script::leading(SHARED, "nightly");
+        let mut script = Script::leading(WATCHED, "nightly");
         script.run_to(3_500);
         script.jump_to(3_600_000);
         let outputs = script.outputs(input.clone());
@@ -129,11 +129,11 @@ fn whatever_comes_first_after_a_suspend_ends_the_leadership() {
 /// the term is given back after the margin, or once the work says it stopped.
 #[test]
 fn a_distrusted_term_is_released_only_after_the_margin() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.play(1_000 + TRUST + 999, |_, request| (!is_beat(request)).then_some(Err(REFUSED)));
     assert_eq!(script.lost().len(), 1);
     assert!(!script.has_asked(is_release));
-    let mut early = Script::leading(SHARED, "nightly");
+    let mut early = Script::leading(WATCHED, "nightly");
     early.run_to(1_000 + TRUST);
     early.resign("nightly", 1, None);
     assert!(early.has_asked(is_release), "the work said that it stopped");
@@ -145,7 +145,7 @@ fn a_distrusted_term_is_released_only_after_the_margin() {
 /// the candidate stands again.
 #[test]
 fn a_win_that_comes_too_late_is_given_back() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.jump_to(1_000 + TRUST);
     script.win(1);
     assert_eq!(script.elected(), []);
@@ -167,7 +167,7 @@ fn superseded_means_lost_now() {
         held_by("nightly", other, 2, 9_000),
     ];
     for view in views {
-        let mut script = Script::leading(SHARED, "nightly");
+        let mut script = Script::leading(WATCHED, "nightly");
         script.feed(Input::Hint(Hint::Election(name("nightly"))));
         script.seen([view]);
         assert_eq!(script.lost(), [(name("nightly"), 1, LostReason::Superseded)]);
@@ -178,7 +178,7 @@ fn superseded_means_lost_now() {
 /// leads extends no trust, until a look has said which one is gone.
 #[test]
 fn trust_is_not_extended_while_a_term_is_missing() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     script.stand("weekly");
     script.win(1);
     script.events.clear();
@@ -199,7 +199,7 @@ fn trust_is_not_extended_while_a_term_is_missing() {
 /// it happened: it says nothing about the new term.
 #[test]
 fn a_look_older_than_the_win_does_not_end_it() {
-    let mut script = Script::standing(SHARED, "nightly");
+    let mut script = Script::standing(WATCHED, "nightly");
     script.held([held_by("nightly", member("other", 1), 1, 100)]);
     script.feed(Input::Hint(Hint::Election(name("nightly"))));
     let look = script.take(is_read);
@@ -215,12 +215,12 @@ fn a_look_older_than_the_win_does_not_end_it() {
 /// T4 is the client's; the machine's part is that every extension is told.
 #[test]
 fn every_extension_of_trust_is_told() {
-    let mut script = Script::leading(SHARED, "nightly");
+    let mut script = Script::leading(WATCHED, "nightly");
     for beat in 1..=4u64 {
         script.run_to(1_000 + beat * 2_500);
         script.alive(1);
         let until = Mono::from_millis(1_000 + beat * 2_500 + TRUST);
-        let Some(Event::Trusted { election: None, until: told, .. }) = script.events.last() else {
+        let Some(Event::Trusted { until: told, .. }) = script.events.last() else {
             panic!("{:?}", script.events)
         };
         assert_eq!(*told, until);

@@ -13,7 +13,8 @@ use crate::*;
 const OTHER: u128 = 77;
 
 pub(super) struct World {
-    shared: bool,
+    /// Whether a heartbeat's answer counts the terms held: some stores cannot.
+    counts: bool,
     member: Option<MemberRef>,
     ended: BTreeSet<Incarnation>,
     elections: BTreeMap<ElectionName, Seat>,
@@ -30,9 +31,9 @@ struct Seat {
 }
 
 impl World {
-    pub(super) fn new(shared: bool) -> Self {
+    pub(super) fn new(counts: bool) -> Self {
         let (ended, elections) = (BTreeSet::new(), BTreeMap::new());
-        Self { shared, member: None, ended, elections }
+        Self { counts, member: None, ended, elections }
     }
 
     /// What the machine's member holds here.
@@ -129,7 +130,7 @@ impl World {
             TermBeat { term: term.clone(), outcome: if held { renewed } else { TermOutcome::Lost } }
         };
         let terms = beat.held.iter().map(answer).collect();
-        let holds = self.shared.then(|| u32::try_from(ours.len()).unwrap());
+        let holds = self.counts.then(|| u32::try_from(ours.len()).unwrap());
         Beat::Alive { attention: 0, holds, seq: Seq::START, terms }
     }
 

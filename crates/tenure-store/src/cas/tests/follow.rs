@@ -168,6 +168,6 @@ fn the_pace_is_what_the_capabilities_say() {
     let wire = Wire::default();
     let capabilities = Process::new(&wire, "a", 1).store.capabilities();
     assert_eq!(capabilities.watch, Watch::Polled(Duration::from_secs(1)));
-    assert!(!capabilities.journal && capabilities.shared_heartbeat);
+    assert!(!capabilities.journal);
     assert!(!capabilities.transactional_fence && !capabilities.proof_of_death);
 }

@@ -1,0 +1,123 @@
+//! Giving back: releases.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::{ElectionName, MemberId, MemberRef, ReleaseCause, Term, TermNumber};
+
+/// Gives terms back, or stops standing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Release {
+    /// Who.
+    pub member: MemberRef,
+    /// What.
+    pub items: Vec<ReleaseItem>,
+    /// How long each vacancy is kept for its preferred candidate.
+    pub heir_grace: Duration,
+    /// If not zero, an election goes to its heir in the same step, where the
+    /// store can do that ([`StoreTraits::hands_over`](crate::StoreTraits)) and
+    /// the heir wants it ([`Join::takes_over`](crate::Join::takes_over)). The heir then holds a new term,
+    /// for this long (for as long as a successor who was named is waited for),
+    /// and for good once it has named it in a heartbeat or bid for it. Nothing
+    /// is lost if the heir is dead: the term lapses as a reservation does.
+    pub hand_over: Duration,
+}
+
+impl Release {
+    /// Gives these up. No vacancy is kept for a preferred candidate, and nothing is
+    /// handed over.
+    ///
+    /// ```
+    /// use tenure_core::{
+    ///     ElectionName, Incarnation, MemberId, MemberRef, Release, ReleaseItem, TermNumber, TermRef,
+    /// };
+    ///
+    /// let member = MemberRef::new(MemberId::new("web-1")?, Incarnation::from_u128(1));
+    /// let term = TermRef::new(ElectionName::new("nightly")?, TermNumber::new(7));
+    /// let candidacy = ElectionName::new("weekly")?;
+    /// let items = [ReleaseItem::term(term), ReleaseItem::candidacy(candidacy)];
+    /// assert_eq!(Release::new(member, items).items.len(), 2);
+    /// # Ok::<(), tenure_core::BadName>(())
+    /// ```
+    #[must_use]
+    pub fn new(member: MemberRef, items: impl IntoIterator<Item = ReleaseItem>) -> Self {
+        let items = items.into_iter().collect();
+        Self { member, items, heir_grace: Duration::ZERO, hand_over: Duration::ZERO }
+    }
+
+    /// Keeps each vacancy: see [`Release::heir_grace`].
+    #[must_use]
+    pub fn with_heir_grace(self, heir_grace: Duration) -> Self {
+        Self { heir_grace, ..self }
+    }
+
+    /// Hands each election over: see [`Release::hand_over`].
+    #[must_use]
+    pub fn with_hand_over(self, hand_over: Duration) -> Self {
+        Self { hand_over, ..self }
+    }
+}
+
+/// One election of a [`Release`]. The member's candidacy in it ends too.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ReleaseItem {
+    /// The election.
+    pub election: ElectionName,
+    /// Exactly this term (rule E1); `None` only ends the candidacy.
+    pub number: Option<TermNumber>,
+    /// Why, for the journal.
+    pub cause: ReleaseCause,
+    /// The candidate to keep the vacancy for, and how long, instead of the
+    /// preferred one.
+    pub successor: Option<(MemberId, Duration)>,
+}
+
+impl ReleaseItem {
+    /// Gives back exactly this term: a resignation.
+    #[must_use]
+    pub fn term(term: TermRef) -> Self {
+        let number = Some(term.number);
+        Self { election: term.election, number, cause: ReleaseCause::Resigned, successor: None }
+    }
+
+    /// Stops standing for this election, and gives back no term.
+    #[must_use]
+    pub fn candidacy(election: ElectionName) -> Self {
+        Self { election, number: None, cause: ReleaseCause::Resigned, successor: None }
+    }
+
+    /// For another cause.
+    #[must_use]
+    pub fn with_cause(self, cause: ReleaseCause) -> Self {
+        Self { cause, ..self }
+    }
+
+    /// Keeps the vacancy for this candidate, for this long.
+    #[must_use]
+    pub fn with_successor(self, successor: MemberId, kept_for: Duration) -> Self {
+        Self { successor: Some((successor, kept_for)), ..self }
+    }
+}
+
+/// One term, named exactly.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TermRef {
+    /// The election.
+    pub election: ElectionName,
+    /// The term.
+    pub number: TermNumber,
+}
+
+impl TermRef {
+    /// The term of `election` with this number.
+    #[must_use]
+    pub const fn new(election: ElectionName, number: TermNumber) -> Self {
+        Self { election, number }
+    }
+}
+
+impl From<&Term> for TermRef {
+    fn from(term: &Term) -> Self {
+        Self { election: term.election.clone(), number: term.number }
+    }
+}
