@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tenure_core::Settings;
-use tenure_store::url::{decode, flag, millis};
+use tenure_store::url::{check_interval, flag, millis, options as options_of, unknown};
 use tenure_store::{Error, ErrorKind, Result};
 
 use crate::cloud::Cloud;
@@ -98,9 +98,9 @@ impl BucketOptions {
             timings: None,
             given: Vec::new(),
         };
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            options.set(key, &decode(value)?)?;
+        for option in options_of(query) {
+            let (key, value) = option?;
+            options.set(key, &value)?;
         }
         options.checked()
     }
@@ -121,14 +121,10 @@ impl BucketOptions {
                     Cloud::Azure => &["account"],
                     Cloud::Gcs => &[],
                 });
-                // An option that is not known may be a secret's name, but its
-                // value is not repeated.
-                let text = format!("{}: does not know the option {key:?}", self.cloud.scheme());
-                let remedy = format!(
-                    "it knows {}; credentials belong into the environment",
-                    known.join(", ")
-                );
-                return Err(refuse(text).remedy(remedy));
+                // An option that is not known may be the name of a secret.
+                let remedy =
+                    format!("it knows {}; credentials belong in the environment", known.join(", "));
+                return Err(unknown(self.cloud.scheme(), key, &known).remedy(remedy));
             }
         }
         Ok(())
@@ -207,13 +203,11 @@ impl BucketOptions {
     }
 
     pub(crate) fn checked(self) -> Result<Self> {
-        for (what, span) in [("poll", self.poll), ("request timeout", self.request_timeout)] {
-            let Some(span) = span else { continue };
-            let least = Duration::from_millis(10);
-            if span < least || span > Duration::from_secs(86_400) {
-                let text = format!("the {what} of the object store is {span:?}");
-                return Err(refuse(text).remedy(format!("let it be {least:?} to one day")));
-            }
+        if let Some(poll) = self.poll {
+            check_interval("poll interval of the object store", poll)?;
+        }
+        if let Some(timeout) = self.request_timeout {
+            check_interval("request timeout of the object store", timeout)?;
         }
         let odd = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '=' | '/'));
         if let Some(odd) = self.prefix.chars().find(|c| odd(*c)) {

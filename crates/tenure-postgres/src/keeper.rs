@@ -8,6 +8,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tenure_store::{Backoff, jittered};
 use tokio::time::Instant;
 
 use crate::store::Inner;
@@ -22,8 +23,8 @@ const AT_LAST: Duration = Duration::from_secs(300);
 /// Looks are this much rarer while notifications arrive: only one that was lost, or that
 /// could not be sent, is found by them.
 const RARELY: u32 = 10;
-/// The longest pause before the listening connection is made again.
-const RECONNECT: Duration = Duration::from_secs(2);
+/// The pauses before the listening connection is made again.
+const RECONNECT: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
 
 /// Finds out how changes can be heard of, and tells if that is news.
 pub(crate) async fn probe(inner: &Inner) -> Hearing {
@@ -88,7 +89,7 @@ impl Again {
 
 /// Keeps the listening connection up, and looks where it does not help. Ends with the store.
 pub(crate) async fn keep(inner: Weak<Inner>, hub: Arc<Hub>) {
-    let mut reconnect = Duration::ZERO;
+    let mut reconnect = RECONNECT;
     let mut probed = true;
     let mut again = Again::new();
     loop {
@@ -96,13 +97,12 @@ pub(crate) async fn keep(inner: Weak<Inner>, hub: Arc<Hub>) {
         if !store.requests.is_up() {
             probed = false;
             if let Err(error) = store.requests.session().await {
-                reconnect = reconnect.saturating_mul(2).clamp(Duration::from_millis(50), RECONNECT);
-                tracing::debug!(%error, wait = ?reconnect, "the listening connection is down");
+                tracing::debug!(%error, "the listening connection is down");
             }
         }
         let poll = store.options.poll;
         let wait = if store.requests.is_up() {
-            reconnect = Duration::ZERO;
+            reconnect.reset();
             let due = match hub.hearing() {
                 Hearing::Native | Hearing::Off => false,
                 Hearing::Filling => true,
@@ -121,26 +121,19 @@ pub(crate) async fn keep(inner: Weak<Inner>, hub: Arc<Hub>) {
             if look(&store).await && hub.is_native() {
                 turn(&store, Hearing::Filling);
             }
-            if hub.is_native() { poll * RARELY } else { poll }
+            jittered(if hub.is_native() { poll * RARELY } else { poll })
         } else {
-            reconnect
+            reconnect.pause()
         };
         let up = store.requests.is_up();
         drop(store);
         let least = Instant::now() + poll / RARELY;
-        drop(tokio::time::timeout(jittered(wait), hub.stirred()).await);
+        drop(tokio::time::timeout(wait, hub.stirred()).await);
         // Whatever rings, perhaps a stranger's notification: looks are paced (P12).
         if up && inner.upgrade().is_some_and(|store| store.requests.is_up()) {
             tokio::time::sleep_until(least).await;
         }
     }
-}
-
-/// Between three quarters of `span` and all of it, so that a herd spreads.
-fn jittered(span: Duration) -> Duration {
-    let mut byte = [0];
-    let _ = getrandom::fill(&mut byte);
-    span.mul_f64(0.75 + f64::from(byte[0]) / 1_024.0)
 }
 
 /// Looks where the journals of the namespaces stand that are followed; says whether nobody

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use tenure_store::url::{flag, millis};
+use tenure_store::url::{check_interval, flag, millis};
 use tenure_store::{Error, ErrorKind, Result};
 use tokio_postgres::Config;
 use tokio_postgres::config::{ChannelBinding, SslNegotiation, TargetSessionAttrs};
@@ -252,13 +252,8 @@ impl PostgresOptions {
             let remedy = format!("give it 1 to {MAX_IDENTIFIER} printable bytes");
             return Err(refuse(message).remedy(remedy));
         }
-        let least = Duration::from_millis(10);
-        for (what, span) in [("request timeout", self.request_timeout), ("poll", self.poll)] {
-            if span < least || span > Duration::from_secs(86_400) {
-                let message = format!("the PostgreSQL store's {what} is {span:?}");
-                return Err(refuse(message).remedy(format!("let it be {least:?} to one day")));
-            }
-        }
+        check_interval("request timeout of the PostgreSQL store", self.request_timeout)?;
+        check_interval("poll interval of the PostgreSQL store", self.poll)?;
         if self.fence_wait >= self.request_timeout {
             let message = format!(
                 "a claim would wait {:?} for a fence, longer than the request timeout of {:?}",

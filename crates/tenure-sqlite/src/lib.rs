@@ -29,6 +29,7 @@ mod shared;
 mod store;
 mod turn;
 mod txn;
+mod url;
 mod verbs;
 mod watch;
 
@@ -37,6 +38,7 @@ pub use fence::{Sqlite, fence};
 pub use options::SqliteOptions;
 pub use schema::SCHEMA;
 pub use store::SqliteStore;
+pub use url::sqlite_url;
 
 /// What this kind of store is called, as in its URL.
 const KIND: &str = "sqlite";

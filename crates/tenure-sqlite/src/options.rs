@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::MAX_DRIFT_PPM;
+use tenure_store::url::check_interval;
 use tenure_store::{BootClock, Clock, Error, ErrorKind, Result};
 
 use crate::BootKey;
@@ -163,12 +164,7 @@ impl SqliteOptions {
             let message = format!("the busy timeout of the SQLite store is {asked} ms");
             return refuse(message, &format!("let it be at most {} ms", LONGEST.as_millis()));
         }
-        let least = Duration::from_millis(10);
-        if self.poll < least || self.poll > LONGEST {
-            let message = format!("the SQLite store is to be polled every {:?}", self.poll);
-            return refuse(message, &format!("let it be at least {least:?}, at most {LONGEST:?}"));
-        }
-        Ok(())
+        check_interval("poll interval of the SQLite store", self.poll)
     }
 }
 

@@ -208,14 +208,14 @@ fn a_low_limit_on_open_files_is_named_as_such() {
 fn options_beyond_what_can_be_counted_are_refused() {
     let place = Place::new();
     let long = Duration::from_millis(3_000_000_000);
-    for (options, word) in [
-        (SqliteOptions::new().busy_timeout(long), "busy timeout"),
-        (SqliteOptions::new().busy_timeout(Duration::MAX), "busy timeout"),
-        (SqliteOptions::new().poll(Duration::MAX), "polled"),
-        (SqliteOptions::new().journal_keep(u64::MAX), "journal"),
+    for (options, what, limit) in [
+        (SqliteOptions::new().busy_timeout(long), "busy timeout", "at most"),
+        (SqliteOptions::new().busy_timeout(Duration::MAX), "busy timeout", "at most"),
+        (SqliteOptions::new().poll(Duration::MAX), "poll interval", "to one day"),
+        (SqliteOptions::new().journal_keep(u64::MAX), "journal", "at most"),
     ] {
         let error = SqliteStore::open_blocking(place.path(), options).unwrap_err();
-        says(&error, ErrorKind::Invalid, &[word, "at most"]);
+        says(&error, ErrorKind::Invalid, &[what, limit]);
     }
     assert!(!place.path().exists());
 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod backoff;
 mod capabilities;
 pub mod cas;
 mod clock;
@@ -14,6 +15,7 @@ mod memory;
 mod store;
 pub mod url;
 
+pub use backoff::{Backoff, jittered};
 pub use capabilities::{Capabilities, Judge, Watch};
 pub use cas::{
     CasOptions, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed, Swapped,

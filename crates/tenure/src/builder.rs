@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure_core::{MemberId, Namespace, Preset, Profile, SettingsBuilder};
 use tenure_store::{ManualClock, SharedStore};
 
-use crate::connect::Target;
+use crate::connect::{self, Target};
 use crate::driver::{Plan, random, start};
 use crate::metrics::{Hook, Metrics};
 use crate::time::Time;
@@ -33,7 +33,7 @@ use crate::{Error, Result, Tenure};
 #[derive(Debug)]
 #[must_use]
 pub struct Builder {
-    target: Result<Target>,
+    target: Result<Box<dyn Target>>,
     namespace: Option<String>,
     id: Option<String>,
     endpoints: Vec<String>,
@@ -47,14 +47,14 @@ pub struct Builder {
 
 impl Builder {
     pub(crate) fn url(url: &str) -> Self {
-        Self::target(Target::parse(url))
+        Self::target(connect::parse(url))
     }
 
     pub(crate) fn store(store: SharedStore) -> Self {
-        Self::target(Ok(Target::Given(store)))
+        Self::target(Ok(connect::given(store)))
     }
 
-    fn target(target: Result<Target>) -> Self {
+    fn target(target: Result<Box<dyn Target>>) -> Self {
         Self {
             target,
             namespace: None,

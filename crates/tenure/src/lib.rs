@@ -22,8 +22,6 @@ mod leadership;
 mod member;
 mod metrics;
 mod observe;
-#[cfg(feature = "sqlite")]
-mod percent;
 mod reign;
 mod subscription;
 pub mod testing;
@@ -33,6 +31,8 @@ pub use builder::Builder;
 pub use callbacks::Callbacks;
 pub use campaigns::Campaigns;
 pub use connect::schema;
+#[cfg(feature = "sqlite")]
+pub use connect::sqlite_url;
 pub use election::Election;
 pub use error::{Error, LeadError, Result};
 pub use history::PastTerm;
@@ -43,8 +43,6 @@ pub use member::{Status, Tenure};
 pub use metrics::MetricsRecorder;
 pub use metrics::{Metric, Metrics, Verb};
 pub use observe::{Observation, Observed, Observer};
-#[cfg(feature = "sqlite")]
-pub use percent::sqlite_url;
 pub use subscription::{Change, HoldingSubscription, Subscription};
 pub use tenure_core::{
     Amended, BadName, BadSettings, Candidate, ElectionName, ElectionView, EndCause, Entry,

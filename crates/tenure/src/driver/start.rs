@@ -6,23 +6,22 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tenure_core::{Machine, MemberId, Namespace, Profile, Settings};
-use tenure_store::{Capabilities, Store};
+use tenure_store::{Backoff, Capabilities, Store};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Board, Command, Driver, hints::Hints, waits::Waits};
-use crate::connect::{LivenessLocks, Opened, Target};
+use crate::connect::{LivenessLocks, Opened, Opening, Target};
 use crate::metrics::Hook;
 use crate::time::{Time, Timer};
 use crate::{Error, Result};
 
-/// How long to pause before a store that is away is tried again, at first and at most.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// The pauses before a store that cannot be reached is tried again.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
 
 /// All that a driver is started with.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) target: Target,
+    pub(crate) target: Box<dyn Target>,
     pub(crate) ns: Namespace,
     pub(crate) id: MemberId,
     pub(crate) profile: Profile,
@@ -134,10 +133,12 @@ async fn open(plan: &Plan) -> Result<(Opened, Timer)> {
 /// Opens the store. One that is away is tried again until the patience is over.
 async fn open_patiently(plan: &Plan) -> Result<Opened> {
     let began = plan.time.now();
-    let mut pause = FIRST_PAUSE;
+    let mut pauses = PAUSES;
     let mut tries = 0;
+    let Plan { time, settings, read_only, .. } = plan;
+    let opening = Opening { time, settings, read_only: *read_only };
     loop {
-        let error = match plan.target.open(&plan.time, &plan.settings, plan.read_only).await {
+        let error = match plan.target.open(&opening).await {
             Ok(opened) => return Ok(opened),
             Err(error) => error,
         };
@@ -150,9 +151,8 @@ async fn open_patiently(plan: &Plan) -> Result<Opened> {
         if left.is_zero() {
             return Err(Error::StoreAway { waited, tries, last: Box::new(error) });
         }
-        tracing::warn!(target: "tenure", %error, "the store is away, and is tried again");
-        plan.time.sleep(pause.min(left)).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        tracing::warn!(target: "tenure", %error, "the store cannot be reached; trying again");
+        plan.time.sleep(pauses.pause().min(left)).await;
     }
 }
 

@@ -1,0 +1,50 @@
+//! SQLite: `sqlite:/path/to/file.db`.
+
+use super::Backend;
+
+pub(super) const BACKEND: Backend = Backend {
+    schemes: &[("sqlite", "sqlite:/var/lib/app/tenure.db")],
+    feature: "sqlite",
+    #[cfg(feature = "sqlite")]
+    driver: Some(driver::DRIVER),
+    #[cfg(not(feature = "sqlite"))]
+    driver: None,
+};
+
+#[cfg(feature = "sqlite")]
+mod driver {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+    use tenure_sqlite::{SCHEMA, SqliteOptions, SqliteStore};
+
+    use super::super::{Driver, LivenessLocks, Opened, Opening, Target, url_error};
+    use crate::Result;
+
+    pub(super) const DRIVER: Driver = Driver { parse, schema: || Some(SCHEMA.into()) };
+
+    #[derive(Debug)]
+    struct Sqlite {
+        path: PathBuf,
+        options: SqliteOptions,
+    }
+
+    fn parse(url: &str) -> Result<Box<dyn Target>> {
+        let (path, options) = SqliteOptions::from_url(url).map_err(url_error)?;
+        Ok(Box::new(Sqlite { path, options }))
+    }
+
+    #[async_trait]
+    impl Target for Sqlite {
+        async fn open(&self, opening: &Opening<'_>) -> Result<Opened> {
+            let settings = opening.settings;
+            let options = self.options.clone().drift_ppm(settings.drift_ppm());
+            let options = options.request_timeout(settings.request_timeout());
+            let store = SqliteStore::open(&self.path, options.read_only(opening.read_only)).await?;
+            let locks = store.clone();
+            let locks = LivenessLocks(Some(Arc::new(move |life| locks.liveness_lock(life))));
+            Ok(Opened { store: Arc::new(store), locks })
+        }
+    }
+}
