@@ -34,7 +34,8 @@ cargo xtask mutants [--package X …] [--sql | --rust] [options]
   --sql         only the statements of the SQL stores
   --rust        only the Rust code, by cargo-mutants
   --again       forget the verdicts of earlier runs on what is chosen
-  --only TEXT   only SQL mutants whose name contains TEXT, as beat.sql; may be repeated
+  --only TEXT   only mutants whose name contains TEXT, as beat.sql or settings.rs; may be
+                repeated
   --first       only the first look: the tests that catch most, not yet the whole suite
   --jobs N      how many SQL mutants are run at a time; default 2
   --list        print the SQL mutants and run none
@@ -103,12 +104,11 @@ pub(crate) fn run(args: &[String]) -> Outcome {
             println!("{} mutants", chosen.len());
             continue;
         }
-        let servers = started(&[stated.package])?;
-        sweep::run(&kept, stated.package, &all, &options, &servers)?;
+        sweep::run(&kept, stated.package, &all, &options)?;
     }
     if options.rust && !options.list {
         let packages: Vec<_> = CRATES.into_iter().filter(|name| options.has(name)).collect();
-        rust::run(&kept, &packages, options.again, &started(&packages)?)?;
+        rust::run(&kept, &packages, &options, &started(&packages)?)?;
     }
     Ok(())
 }

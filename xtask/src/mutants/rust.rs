@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::Options;
 use super::scratch::Scratch;
 use crate::failure::{Doing, Outcome};
 use crate::servers::Servers;
@@ -12,9 +13,9 @@ use crate::steps::{cargo, has_cargo_command, root};
 const INSTALL: &str = "cargo-mutants is not installed, so the Rust code was left alone; to \
                        install it:\n    cargo install --locked cargo-mutants";
 
-/// Breaks the code of each of these crates. With `again` the verdicts of earlier runs are
-/// forgotten; otherwise only what was not caught, or was not there, is run.
-pub(super) fn run(kept: &Path, packages: &[&str], again: bool, servers: &Servers) -> Outcome {
+/// Breaks the code of each of these crates. Only what was not caught before, or was not
+/// there, is run, unless the verdicts are to be forgotten.
+pub(super) fn run(kept: &Path, packages: &[&str], options: &Options, servers: &Servers) -> Outcome {
     if !has_cargo_command("mutants") {
         println!("{INSTALL}");
         return Ok(());
@@ -26,8 +27,11 @@ pub(super) fn run(kept: &Path, packages: &[&str], again: bool, servers: &Servers
         // In place is in the copy: it is not copied once more, and built in one folder.
         let mut line = tree.command(cargo(&["mutants", "--in-place", "--package", package]));
         line.arg("--output").arg(&out);
-        if !again {
+        if !options.again {
             line.arg("--iterate");
+        }
+        for text in &options.only {
+            line.args(["--re", text]);
         }
         if has_cargo_command("nextest") {
             line.arg("--test-tool=nextest");

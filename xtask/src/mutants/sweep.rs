@@ -11,10 +11,9 @@ use super::ledger::{Fate, Ledger};
 use super::programs::{self, Programs};
 use super::record::Record;
 use super::scratch::Scratch;
-use super::worker::{Shared, Worker, psql};
-use super::{Options, Statement, Statements};
+use super::worker::{self, Shared, Worker};
+use super::{Options, Statement, Statements, started};
 use crate::failure::{Failure, Outcome};
-use crate::servers::Servers;
 use crate::steps::root;
 
 /// How many tests each worker runs at a time: most of them wait for time to pass.
@@ -23,13 +22,7 @@ const SLOTS: usize = 4;
 /// What is left to do: the mutant, and which tests it has passed.
 type Queue<'a> = Mutex<VecDeque<(&'a Statement, BTreeSet<usize>)>>;
 
-pub(super) fn run(
-    kept: &Path,
-    package: &str,
-    all: &Statements,
-    options: &Options,
-    servers: &Servers,
-) -> Outcome {
+pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Options) -> Outcome {
     let mut ledger = Ledger::open(&root().join(format!("docs/mutants/{package}.tsv")));
     for mutant in &all.mutants {
         ledger.moved(&mutant.name, &mutant.digest);
@@ -50,11 +43,6 @@ pub(super) fn run(
     let tests = programs::tests(&built)?;
     let name = |(program, name): &(usize, String)| format!("{} {name}", built[*program].target);
     let names: Vec<_> = tests.iter().map(name).collect();
-    for (_, url) in servers.environment().iter().filter(|(key, _)| key.ends_with("POSTGRES_URL")) {
-        // Nothing is kept that a failure of the machine could spoil.
-        psql(url, "ALTER SYSTEM SET fsync = off")?;
-        psql(url, "SELECT pg_reload_conf()")?;
-    }
     let shared = Shared {
         built: &built,
         tests: &tests,
@@ -62,13 +50,14 @@ pub(super) fn run(
         ledger: Mutex::new(ledger),
         record: Mutex::new(Record::open(&kept.join(format!("{package}.tests.tsv")))),
         slots: SLOTS,
-        environment: servers.environment(),
     };
     let workers: Vec<_> = (0..options.jobs)
         .map(|number| {
             let folder = kept.join(format!("worker-{number}"));
             let programs = Programs::copy(&built, &folder.join("programs"), &all.texts)?;
-            Ok(Worker { shared: &shared, programs, folder, number })
+            let servers = started(&[package])?;
+            worker::prepare(&servers)?;
+            Ok(Worker { shared: &shared, programs, folder, servers })
         })
         .collect::<Outcome<_>>()?;
 

@@ -15,13 +15,14 @@ use super::record::Record;
 use super::runner::{self, Ended, Finished, Task};
 use super::scratch::Built;
 use crate::failure::{Doing, Failure, Outcome};
+use crate::servers::Servers;
 
 /// Where tests find PostgreSQL.
 const POSTGRES: &str = "TENURE_TEST_POSTGRES_URL";
 /// What a test may take beyond what it usually takes: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// What the first look at a mutant may take, in seconds of tests.
-const FIRST_LOOK: f64 = 120.0;
+const FIRST_LOOK: f64 = 60.0;
 
 /// What all workers share.
 pub(super) struct Shared<'a> {
@@ -35,7 +36,6 @@ pub(super) struct Shared<'a> {
     pub(super) record: Mutex<Record>,
     /// How many tests a worker runs at a time.
     pub(super) slots: usize,
-    pub(super) environment: Vec<(String, String)>,
 }
 
 /// One worker.
@@ -43,7 +43,8 @@ pub(super) struct Worker<'a> {
     pub(super) shared: &'a Shared<'a>,
     pub(super) programs: Programs,
     pub(super) folder: PathBuf,
-    pub(super) number: usize,
+    /// Of its own: what one mutant does to a server does not disturb another.
+    pub(super) servers: Servers,
 }
 
 impl Worker<'_> {
@@ -65,7 +66,7 @@ impl Worker<'_> {
 
     fn judge_in(
         &self,
-        place: &Place<'_>,
+        place: &Place,
         mutant: &Statement,
         first_look: bool,
         passed: &mut BTreeSet<usize>,
@@ -114,7 +115,7 @@ impl Worker<'_> {
     /// Runs tests until the first that does not pass, and gives that.
     fn first_failure(
         &self,
-        place: &Place<'_>,
+        place: &Place,
         order: &[usize],
         passed: &mut BTreeSet<usize>,
     ) -> Outcome<Option<Finished>> {
@@ -134,7 +135,7 @@ impl Worker<'_> {
 
     /// Whether the mutant is why a test failed. A test that is not known to be sound is run
     /// again, alone: it must fail again, and pass with nothing broken.
-    fn is_to_blame(&self, place: &Place<'_>, failed: &Finished) -> Outcome<bool> {
+    fn is_to_blame(&self, place: &Place, failed: &Finished) -> Outcome<bool> {
         let name = &self.shared.names[failed.test];
         if lock(&self.shared.record).is_believed(name) {
             return Ok(true);
@@ -154,7 +155,7 @@ impl Worker<'_> {
         Ok(false)
     }
 
-    fn alone(&self, place: &Place<'_>, programs: &[Built], test: usize) -> Outcome<Finished> {
+    fn alone(&self, place: &Place, programs: &[Built], test: usize) -> Outcome<Finished> {
         let mut found = None;
         let task = vec![self.task(programs, test)];
         runner::run(task, 1, &place.environment, &place.folder, |finished| {
@@ -190,45 +191,37 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// A folder and, if a server is used, a database for the tests of one mutant. Tests that
-/// are killed leave things behind: they are gone with it, and so is what still runs on the
-/// server.
-struct Place<'a> {
+/// A folder and, if a server is used, a database for the tests of one mutant. What tests
+/// that were killed left behind is gone with the place before, and so is what still ran on
+/// the server.
+struct Place {
     folder: PathBuf,
     environment: Vec<(String, String)>,
-    /// The server, and the name of the database.
-    database: Option<(&'a str, String)>,
 }
 
-impl<'a> Place<'a> {
-    fn make(worker: &'a Worker<'_>) -> Outcome<Self> {
+impl Place {
+    fn make(worker: &Worker<'_>) -> Outcome<Self> {
         let folder = worker.folder.join("run");
         remake(&folder)?;
-        let mut environment = worker.shared.environment.clone();
-        environment.push(("TMPDIR".to_owned(), folder.display().to_string()));
-        let server = worker.shared.environment.iter().find(|(key, _)| key == POSTGRES);
-        let mut place = Self { folder, environment, database: None };
-        if let Some((_, url)) = server {
-            let name = format!("mutants_{}", worker.number);
-            psql(url, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))?;
-            psql(url, &format!("CREATE DATABASE {name}"))?;
-            let own = url.rsplit_once('/').map_or(url.as_str(), |(server, _)| server);
-            place.environment.push((POSTGRES.to_owned(), format!("{own}/{name}")));
-            place.database = Some((url, name));
+        let mut environment = worker.servers.environment();
+        if let Some((_, url)) = environment.iter().find(|(key, _)| key == POSTGRES) {
+            psql(
+                url,
+                &["DROP DATABASE IF EXISTS postgres WITH (FORCE)", "CREATE DATABASE postgres"],
+            )?;
         }
-        Ok(place)
+        environment.push(("TMPDIR".to_owned(), folder.display().to_string()));
+        Ok(Self { folder, environment })
     }
 }
 
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        let dropped = self.database.as_ref().map_or(Ok(()), |(url, name)| {
-            psql(url, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
-        });
-        if let Err(failure) = dropped {
-            eprintln!("xtask: {failure}");
-        }
-    }
+/// Sets the worker's server up for databases that are thrown away: nothing is kept that a
+/// failure of the machine could spoil.
+pub(super) fn prepare(servers: &Servers) -> Outcome {
+    let environment = servers.environment();
+    let url = environment.iter().find(|(key, _)| key == POSTGRES).map(|(_, url)| url);
+    let hasten = ["ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"];
+    url.map_or(Ok(()), |url| psql(url, &hasten))
 }
 
 fn remake(folder: &Path) -> Outcome {
@@ -239,18 +232,23 @@ fn remake(folder: &Path) -> Outcome {
     fs::set_permissions(folder, open).doing(|| format!("open {}", folder.display()))
 }
 
-/// Has the server do something.
-pub(super) fn psql(url: &str, statement: &str) -> Outcome {
-    let output = Command::new("psql")
-        .args(["--no-psqlrc", "--quiet", "--command", statement, url])
-        .stdin(Stdio::null())
+/// Has the server do something, beside the database that the tests use.
+fn psql(url: &str, statements: &[&str]) -> Outcome {
+    let server = url.rsplit_once('/').map_or(url, |(server, _)| server);
+    let mut line = Command::new("psql");
+    line.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"]).stdin(Stdio::null());
+    for statement in statements {
+        line.args(["--command", statement]);
+    }
+    let output = line
+        .arg(format!("{server}/template1"))
         .output()
         .doing(|| "run psql, which comes with PostgreSQL".into())?;
     if output.status.success() {
         return Ok(());
     }
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
-    Err(Failure::new(format!("`{statement}` failed: {why}")))
+    Err(Failure::new(format!("`{}` failed: {why}", statements.join("; "))))
 }
 
 #[cfg(test)]
