@@ -25,6 +25,7 @@ const MIGRATIONS: &[Migration] = &[Migration {
         include_str!("sql/era.sql"),
         include_str!("sql/life.sql"),
         include_str!("sql/read.sql"),
+        include_str!("sql/bid.sql"),
         include_str!("sql/claim.sql"),
         include_str!("sql/amend.sql"),
         include_str!("sql/fence.sql"),

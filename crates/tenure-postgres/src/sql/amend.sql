@@ -15,7 +15,8 @@ BEGIN
         _us(least(m.expires_at, e.heir_until) - clock_timestamp())
     FROM (SELECT p_ns AS ns, p_election AS name) t
     LEFT JOIN (elections e JOIN members m ON m.ns = e.ns AND m.id = e.holder AND m.life = e.life
-               AND least(m.expires_at, e.heir_until) > clock_timestamp()) ON e.ns = t.ns AND e.name = t.name;
+               AND least(m.expires_at, e.heir_until) > clock_timestamp())
+        ON e.ns = t.ns AND e.name = t.name;
 END $$;
 
 -- E5: the request is kept beside the term it is meant for, and ends with it.
@@ -52,9 +53,8 @@ BEGIN
         IF FOUND THEN
             UPDATE members m SET attention = m.attention + 1
                 WHERE m.ns = p_ns AND m.id = v_reign.member;
-            PERFORM _tell(p_ns, clock_timestamp(), ARRAY[ROW('step-down asked', p_election,
-                v_reign.number, NULL, NULL, NULL, NULL, v_reason, v_by, p_to, NULL,
-                NULL)::entry]);
+            PERFORM _tell(p_ns, clock_timestamp(), ARRAY[_new_entry('step-down asked',
+                p_election, v_reign.number, reason => v_reason, by_whom => v_by, heir => p_to)]);
         ELSE
             v_reign.outcome := 'unchanged';
         END IF;
@@ -83,8 +83,8 @@ BEGIN
         RETURN QUERY SELECT 'unchanged', NULL::bigint, NULL, NULL::uuid, NULL::bigint;
         RETURN;
     END IF;
-    PERFORM _tell(p_ns, clock_timestamp(), ARRAY[ROW('paused', p_election, NULL, NULL, NULL, NULL,
-        NULL, v_reason, v_by, NULL, NULL, NULL)::entry]);
+    PERFORM _tell(p_ns, clock_timestamp(), ARRAY[_new_entry('paused', p_election,
+        reason => v_reason, by_whom => v_by)]);
     RETURN QUERY SELECT * FROM _reign(p_ns, p_election);
 END $$;
 
@@ -102,8 +102,8 @@ BEGIN
         RETURN QUERY SELECT 'unchanged', NULL::bigint, NULL, NULL::uuid, NULL::bigint;
         RETURN;
     END IF;
-    PERFORM _tell(p_ns, clock_timestamp(), ARRAY[ROW('resumed', p_election, NULL, NULL, NULL,
-        NULL, NULL, NULL, _note(p_by), NULL, NULL, NULL)::entry]);
+    PERFORM _tell(p_ns, clock_timestamp(), ARRAY[_new_entry('resumed', p_election,
+        by_whom => _note(p_by))]);
     RETURN QUERY SELECT * FROM _reign(p_ns, p_election);
     PERFORM _forget(p_ns, ARRAY[p_election]);
 END $$;

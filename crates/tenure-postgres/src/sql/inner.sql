@@ -211,15 +211,34 @@ LANGUAGE sql STABLE AS $$
     LIMIT 1
 $$;
 
+-- Makes an election vacant that a life holds under exactly this number, and keeps it for
+-- an heir if there is one. Says whether it did. With p_lives, only if the life is not over:
+-- what a life held that was ended is no longer its own to give back.
+CREATE FUNCTION {schema}._empty(
+    p_ns text, p_now timestamptz, p_name text, p_number bigint, p_member text, p_life uuid,
+    p_lives boolean, p_heir text, p_us bigint
+) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE elections e
+        SET holder = NULL, life = NULL, elected_at = NULL, priority = NULL,
+            asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL,
+            heir = p_heir,
+            heir_until = CASE WHEN p_heir IS NOT NULL THEN _after(p_now, p_us) END
+        WHERE e.ns = p_ns AND e.name = p_name AND (e.life = p_life) IS TRUE
+          AND e.holder = p_member AND e.number = p_number
+          AND (NOT p_lives OR EXISTS (SELECT FROM members o
+               WHERE o.ns = p_ns AND o.id = p_member AND o.life = p_life));
+    RETURN FOUND;
+END $$;
+
 -- Makes elections vacant that a life holds under exactly these numbers, ends its
 -- candidacies there, and keeps each vacancy for its heir. Says where the journal
--- stands. What a life held that was ended is no longer its own to give back.
+-- stands.
 CREATE FUNCTION {schema}._vacate(
     p_ns text, p_now timestamptz, p_member text, p_life uuid, p_names text[], p_numbers bigint[],
     p_causes text[], p_successors text[], p_successor_us bigint[], p_grace_us bigint
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    v_number bigint;
     v_heir text;
     v_us bigint;
     v_heirs text[];
@@ -233,25 +252,16 @@ BEGIN
         IF (v_us > 0) IS NOT TRUE THEN
             v_heir := NULL;
         END IF;
-        UPDATE elections e
-            SET holder = NULL, life = NULL, elected_at = NULL, priority = NULL,
-                asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL,
-                heir = v_heir,
-                heir_until = CASE WHEN v_heir IS NOT NULL THEN _after(p_now, v_us) END
-            FROM members o
-            WHERE e.ns = p_ns AND e.name = p_names[i] AND (e.life = p_life) IS TRUE
-              AND e.holder = p_member AND e.number = p_numbers[i]
-              AND o.ns = p_ns AND o.id = p_member AND o.life = p_life
-            RETURNING e.number INTO v_number;
-        CONTINUE WHEN NOT FOUND;
+        CONTINUE WHEN NOT _empty(p_ns, p_now, p_names[i], p_numbers[i], p_member, p_life, true,
+            v_heir, v_us);
         DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = p_names[i]
             AND c.member = p_member AND (c.life = p_life) IS TRUE;
         v_given := v_given + 1;
         IF v_heir IS NOT NULL THEN
             v_heirs := v_heirs || v_heir;
         END IF;
-        v_entries := v_entries || ROW('released', p_names[i], v_number, p_member, p_life, NULL,
-            coalesce(p_causes[i], 'resigned'), NULL, NULL, v_heir, NULL, NULL)::entry;
+        v_entries := v_entries || _new_entry('released', p_names[i], p_numbers[i], p_member,
+            p_life, cause => coalesce(p_causes[i], 'resigned'), heir => v_heir);
     END LOOP;
     IF v_entries IS NULL THEN RETURN NULL; END IF;
 
@@ -319,10 +329,9 @@ BEGIN
         WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life;
     UPDATE members m SET holds = m.holds + 1 WHERE m.ns = p_ns AND m.id = v_heir;
     v_told := _write(p_ns, p_now, 2, ARRAY[
-            ROW('released', p_name, p_number, p_member, p_life, NULL,
-                coalesce(p_cause, 'resigned'), NULL, NULL, NULL, NULL, NULL)::entry,
-            ROW('elected', p_name, v_number, v_heir, v_heir_life, NULL,
-                NULL, NULL, NULL, NULL, NULL, NULL)::entry], NULL,
+            _new_entry('released', p_name, p_number, p_member, p_life,
+                cause => coalesce(p_cause, 'resigned')),
+            _new_entry('elected', p_name, v_number, v_heir, v_heir_life)], NULL,
         E'\nh\t' || p_name || E'\t' || v_heir || E'\ne\t' || p_name);
     RETURN true;
 END $$;
@@ -391,8 +400,8 @@ CREATE FUNCTION {schema}._end(
 DECLARE
     v_kind text := CASE p_cause WHEN 'left' THEN 'left' ELSE 'ended' END;
 BEGIN
-    PERFORM _tell(p_ns, p_now, ARRAY[ROW(v_kind, NULL, NULL, p_member, p_life, NULL,
-        CASE v_kind WHEN 'ended' THEN p_cause END, NULL, NULL, NULL, NULL, NULL)::entry]);
+    PERFORM _tell(p_ns, p_now, ARRAY[_new_entry(v_kind, member => p_member, life => p_life,
+        cause => CASE v_kind WHEN 'ended' THEN p_cause END)]);
     DELETE FROM profiles p WHERE p.ns = p_ns AND p.id = p_member;
     IF NOT _sweep(p_ns, p_member, p_life, 16) THEN
         INSERT INTO remains (ns, life, member) VALUES (p_ns, p_life, p_member);
@@ -422,31 +431,40 @@ BEGIN
     RETURN true;
 END $$;
 
--- Writes off a term that ended with its holder's life, and keeps the vacancy for its
--- heir. Returns what is to be told. The cause is the life's, for as long as the journal
--- has it.
+-- Clears away a holder that is no longer in the way, and keeps the vacancy for its heir.
+-- Its ttl has run out (p_expired): nothing is taken from an expired member before it is
+-- ended (M2), by the ttl it wrote itself (M3). Its life is over (NULL): the term is written
+-- off, now that somebody asks for it (M5). Or it lives (false) and did not take on in time
+-- what was handed over to it. Returns what is to be told; nothing if another transaction
+-- has the member's row. The cause is the life's, for as long as the journal has it.
 CREATE FUNCTION {schema}._settle(
     p_ns text, p_now timestamptz, p_name text, p_number bigint, p_holder text, p_life uuid,
-    p_grace_us bigint
+    p_expired boolean, p_grace_us bigint
 ) RETURNS {schema}.entry LANGUAGE plpgsql AS $$
 DECLARE
     v_cause text;
     v_heir text;
+    v_done boolean;
 BEGIN
-    SELECT CASE t.entries[1].kind WHEN 'left' THEN 'left' ELSE t.entries[1].cause END
-        INTO v_cause FROM told t WHERE t.ns = p_ns AND t.over = p_life;
+    IF NOT p_expired THEN
+        v_cause := 'abandoned';
+        DELETE FROM candidates c WHERE c.ns = p_ns AND c.election = p_name
+            AND c.member = p_holder AND (c.life = p_life) IS TRUE;
+        UPDATE members m SET holds = m.holds - 1
+            WHERE m.ns = p_ns AND m.id = p_holder AND m.life = p_life;
+    ELSIF p_expired AND NOT _expire(p_ns, p_holder) THEN
+        RETURN NULL;
+    ELSE
+        SELECT CASE t.entries[1].kind WHEN 'left' THEN 'left' ELSE t.entries[1].cause END
+            INTO v_cause FROM told t WHERE t.ns = p_ns AND t.over = p_life;
+    END IF;
     IF p_grace_us > 0 THEN
         SELECT h.member INTO v_heir
             FROM _heir(p_ns, p_now, p_name, p_life, NULL, NULL, p_grace_us) h;
     END IF;
-    UPDATE elections e
-        SET holder = NULL, life = NULL, elected_at = NULL, priority = NULL,
-            asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL,
-            heir = v_heir,
-            heir_until = CASE WHEN v_heir IS NOT NULL THEN _after(p_now, p_grace_us) END
-        WHERE e.ns = p_ns AND e.name = p_name;
-    RETURN ROW('released', p_name, p_number, p_holder, p_life, NULL,
-        coalesce(v_cause, 'expired'), NULL, NULL, v_heir, NULL, NULL)::entry;
+    v_done := _empty(p_ns, p_now, p_name, p_number, p_holder, p_life, false, v_heir, p_grace_us);
+    RETURN _new_entry('released', p_name, p_number, p_holder, p_life,
+        cause => coalesce(v_cause, 'expired'), heir => v_heir);
 END $$;
 
 -- Tells members that something is kept for them: the heirs named by these entries.

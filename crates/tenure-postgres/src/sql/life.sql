@@ -79,8 +79,8 @@ BEGIN
             _after(v_now, p_ttl_us), p_ttl_us, v_now, p_takes_over);
     INSERT INTO profiles (ns, id, endpoints, metadata)
         VALUES (p_ns, p_member, p_endpoints, p_metadata);
-    PERFORM _tell(p_ns, v_now, ARRAY[ROW('joined', NULL, NULL, p_member, p_life, NULL, NULL,
-        NULL, NULL, NULL, p_endpoints, p_metadata)::entry]);
+    PERFORM _tell(p_ns, v_now, ARRAY[_new_entry('joined', member => p_member, life => p_life,
+        endpoints => p_endpoints, metadata => p_metadata)]);
     RETURN QUERY SELECT 'in', 0::bigint, n.seq, NULL::uuid, NULL::bigint
         FROM namespaces n WHERE n.ns = p_ns;
 END $$;

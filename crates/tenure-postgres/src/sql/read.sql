@@ -138,17 +138,17 @@ BEGIN
     RETURN QUERY {look};
 END $$;
 
--- The entries after one place, up to another: there are no gaps.
+-- The entries after one place, up to another: there are no gaps. What the view journal
+-- tells, but what is told at once is found by its place before its entries are looked at.
 CREATE FUNCTION {schema}._pages(p_ns text, p_after bigint, p_upto bigint)
 RETURNS SETOF {schema}.journal
 LANGUAGE sql STABLE AS $$
-    SELECT t.ns, t.seq - t.count + e.ord, t.at, e.kind, e.election, e.number, e.member, e.life,
-           e.priority, e.cause, e.reason, e.by_whom, e.heir, e.endpoints, e.metadata
+    SELECT t.ns, t.seq - t.count + e.ordinality, t.at, e.kind, e.election, e.number, e.member,
+           e.life, e.priority, e.cause, e.reason, e.by_whom, e.heir, e.endpoints, e.metadata
     FROM told t CROSS JOIN LATERAL unnest(CASE WHEN t.elections IS NULL THEN t.entries
-         ELSE _spread(t.entries, t.elections) END) WITH ORDINALITY AS e(kind, election,
-         number, member, life, priority, cause, reason, by_whom, heir, endpoints, metadata, ord)
+         ELSE _spread(t.entries, t.elections) END) WITH ORDINALITY AS e
     WHERE t.ns = p_ns AND t.seq > p_after AND t.seq - t.count < p_upto
-      AND t.seq - t.count + e.ord > p_after AND t.seq - t.count + e.ord <= p_upto
+      AND t.seq - t.count + e.ordinality > p_after AND t.seq - t.count + e.ordinality <= p_upto
 $$;
 
 -- The entries after a place, oldest first; "trimmed" is the newest place that

@@ -54,7 +54,8 @@ BEGIN
     BEGIN
         v_hex := encode(convert_to(v_text, 'UTF8'), 'hex');
     EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
-        v_hex := encode(convert_to(regexp_replace(v_text, '[^\x01-\x7f]', '?', 'g'), 'UTF8'), 'hex');
+        v_text := regexp_replace(v_text, '[^\x01-\x7f]', '?', 'g');
+        v_hex := encode(convert_to(v_text, 'UTF8'), 'hex');
     END;
     v_hex := regexp_replace(v_hex, '^(0.|1.|7f|c2[89].|' || v_space || ')+', '');
     v_hex := regexp_replace(v_hex, '(0.|1.|7f|c2[89].|' || v_space || ')+$', '');
@@ -228,6 +229,18 @@ CREATE TYPE {schema}.entry AS (
     metadata  bytea
 );
 
+-- An entry of which only what it tells is named. The server puts the expression in the
+-- place of the call.
+CREATE FUNCTION {schema}._new_entry(
+    kind text, election text DEFAULT NULL, number bigint DEFAULT NULL, member text DEFAULT NULL,
+    life uuid DEFAULT NULL, priority integer DEFAULT NULL, cause text DEFAULT NULL,
+    reason text DEFAULT NULL, by_whom text DEFAULT NULL, heir text DEFAULT NULL,
+    endpoints text[] DEFAULT NULL, metadata bytea DEFAULT NULL
+) RETURNS {schema}.entry LANGUAGE sql IMMUTABLE AS $$
+    SELECT ROW(kind, election, number, member, life, priority, cause, reason, by_whom, heir,
+        endpoints, metadata)::{schema}.entry
+$$;
+
 -- What was told at once: a claim of a thousand elections is one row.
 CREATE TABLE {schema}.told (
     ns      text COLLATE "C" NOT NULL,
@@ -256,23 +269,24 @@ CREATE FUNCTION {schema}._spread(p_entries {schema}.entry[], p_elections text[])
 RETURNS {schema}.entry[] LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     v_e {schema}.entry;
+    v_name text;
     v_all {schema}.entry[];
 BEGIN
     FOREACH v_e IN ARRAY p_entries LOOP
-        v_all := v_all || ARRAY(SELECT ROW(v_e.kind, t.name, v_e.number, v_e.member, v_e.life,
-                v_e.priority, v_e.cause, v_e.reason, v_e.by_whom, v_e.heir, v_e.endpoints,
-                v_e.metadata)::{schema}.entry
-            FROM unnest(p_elections) AS t(name));
+        FOREACH v_name IN ARRAY p_elections LOOP
+            v_e.election := v_name;
+            v_all := v_all || v_e;
+        END LOOP;
     END LOOP;
     RETURN v_all;
 END $$;
 
 -- The journal, entry by entry.
 CREATE VIEW {schema}.journal AS
-    SELECT t.ns, t.seq - t.count + e.ord AS seq, t.at, e.kind, e.election, e.number, e.member,
-           e.life, e.priority, e.cause, e.reason, e.by_whom, e.heir, e.endpoints, e.metadata
+    SELECT t.ns, t.seq - t.count + e.ordinality AS seq, t.at, e.kind, e.election, e.number,
+           e.member, e.life, e.priority, e.cause, e.reason, e.by_whom, e.heir, e.endpoints,
+           e.metadata
     FROM {schema}.told t CROSS JOIN LATERAL unnest(CASE WHEN t.elections IS NULL THEN t.entries
-         ELSE {schema}._spread(t.entries, t.elections) END) WITH ORDINALITY AS e(kind, election,
-         number, member, life, priority, cause, reason, by_whom, heir, endpoints, metadata, ord);
+         ELSE {schema}._spread(t.entries, t.elections) END) WITH ORDINALITY AS e;
 
 INSERT INTO {schema}.settings (version) VALUES (1);
