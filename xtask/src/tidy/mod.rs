@@ -81,12 +81,19 @@ fn findings(packages: &[Package], files: &Files) -> Vec<Finding> {
     for package in packages {
         found.extend(manifest::check(package, files));
     }
-    for (path, text) in files.ending(".rs") {
-        let code = source::code(text);
-        found.extend(length::check(path, text));
-        found.extend(banned::everywhere(path, &code));
-        found.extend(banned::in_core(path, &code));
-        found.extend(graph::names_backends(path, &code, packages));
+    let codes: Vec<_> =
+        files.ending(".rs").map(|(path, text)| (path, text, source::code(text))).collect();
+    found.extend(length::types(codes.iter().map(|(path, _, code)| (*path, code.as_str()))));
+    for (path, text, code) in &codes {
+        found.extend(length::file(path, text));
+        found.extend(length::functions(path, code));
+        found.extend(banned::everywhere(path, code));
+        found.extend(banned::in_core(path, code));
+        found.extend(graph::names_backends(path, code, packages));
+    }
+    for (path, text) in files.ending(".sql") {
+        found.extend(length::file(path, text));
+        found.extend(length::sql(path, text));
     }
     found.extend(banned::core_is_no_std(files.get("crates/tenure-core/src/lib.rs")));
     for (path, text) in files.ending(".md") {
@@ -112,7 +119,9 @@ mod tests {
             .depending_on("serde");
         let paper = Package { name: "tenure-paper".into(), ..Package::default() }
             .in_dir("crates/tenure-paper");
-        let long = "\n".repeat(length::LIMIT + 1);
+        let long = "\n".repeat(length::FILE + 1);
+        let long_function = format!("fn f() {{{long}}}");
+        let wide_type = format!("impl Wide {{{}}}", "fn f() {}\n".repeat(length::FILE));
         let files = Files::from_texts(&[
             ("CHANGELOG.md", "# Changelog\n"),
             ("README.md", "[gone](nowhere.md)\n"),
@@ -120,6 +129,10 @@ mod tests {
             ("crates/tenure-core/src/rest.rs", "fn f() { todo!() }\n"),
             ("crates/tenure-store/src/lib.rs", "use tenure_paper::Paper;\n"),
             ("crates/tenure/src/long.rs", &long),
+            ("crates/tenure/src/long.sql", &long),
+            ("crates/tenure/src/function.rs", &long_function),
+            ("crates/tenure/src/wide.rs", &wide_type),
+            ("crates/tenure/src/wide.sql", &"x".repeat(length::FILE)),
             ("docs/track-record.md", "| H1 | what | `no_such_test` |\n"),
             ("docs/notes.md", concat!("see ", "/wo", "rk/notes\n")),
         ]);
@@ -137,6 +150,10 @@ mod tests {
             "crates/tenure-paper/tests/conformance.rs: ",
             "crates/tenure-store/src/lib.rs:1: ",
             "crates/tenure/src/long.rs: ",
+            "crates/tenure/src/long.sql: ",
+            "crates/tenure/src/function.rs:1: ",
+            "crates/tenure/src/wide.rs: Wide has 500 methods",
+            "crates/tenure/src/wide.sql:1: ",
             "docs/notes.md:1: ",
             "docs/track-record.md:1: ",
         ] {
