@@ -15,6 +15,8 @@ use crate::failure::{Doing, Outcome};
 const BELIEVED: u32 = 5;
 /// How many tests that caught others of the same function, or file, are tried first.
 const KILLERS: usize = 6;
+/// By how much a test is preferred that is named after the function or its file.
+const NEAR: f64 = 8.0;
 /// What a test is taken to need before it was seen.
 const UNSEEN: f64 = 1.0;
 
@@ -77,7 +79,8 @@ impl Record {
 
     /// The tests in the order in which they are tried for a mutant of this name: what
     /// caught it before, what caught most in the same function, in the same file, and
-    /// then what catches most in a second.
+    /// then what catches most in a second, those first that are named after the function
+    /// or its file.
     pub(super) fn order<'a>(
         &self,
         tests: &'a [String],
@@ -105,9 +108,11 @@ impl Record {
             best.sort_by_key(|(_, count)| Reverse(*count));
             first.extend(best.into_iter().take(KILLERS).map(|(test, _)| test));
         }
+        let words: Vec<&str> = function.split(['_', '.', ' ']).filter(|w| w.len() > 3).collect();
         let rate = |test: &str| {
             let caught = f64::from(anywhere.get(test).copied().unwrap_or(0)) + 0.5;
-            caught / self.seconds(test).max(0.2)
+            let near = words.iter().any(|word| test.contains(word));
+            caught / self.seconds(test).max(0.2) * if near { NEAR } else { 1.0 }
         };
         let place = |test: &str| first.iter().position(|t| *t == test).unwrap_or(first.len());
         let mut order: Vec<&str> = tests.iter().map(String::as_str).collect();
@@ -135,11 +140,13 @@ mod tests {
         let mut record = Record::open(&dir.join("r.tsv"));
         record.passed("s slow", Duration::from_secs(20));
         record.passed("s quick", Duration::from_millis(100));
-        record.passed("s dull", Duration::from_secs(5));
+        record.passed("s dull", Duration::from_secs(2));
         let tests: Vec<String> =
             ["dull", "quick", "far", "other", "slow"].iter().map(|t| format!("s {t}")).collect();
         let order = record.order(&tests, "a.sql f: remove y", &ledger);
         assert_eq!(order, ["s slow", "s other", "s quick", "s far", "s dull"]);
+        let order = record.order(&tests, "c.sql _dull: remove y", &ledger);
+        assert_eq!(order[..2], ["s quick", "s dull"], "it has the function's name");
         record.write().unwrap();
         assert_eq!(Record::open(&dir.join("r.tsv")).seen, record.seen);
         fs::remove_dir_all(&dir).unwrap();

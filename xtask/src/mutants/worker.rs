@@ -22,7 +22,7 @@ const POSTGRES: &str = "TENURE_TEST_POSTGRES_URL";
 /// What a test may take beyond what it usually takes: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// What the first look at a mutant may take, in seconds of tests.
-const FIRST_LOOK: f64 = 60.0;
+const FIRST_LOOK: f64 = 30.0;
 
 /// What all workers share.
 pub(super) struct Shared<'a> {
