@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tenure_store::fuzzing::names(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tenure_testkit::fuzzing::names(data));

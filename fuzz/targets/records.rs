@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tenure_store::fuzzing::records(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tenure_testkit::fuzzing::records(data));

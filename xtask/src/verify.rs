@@ -6,8 +6,15 @@ use crate::steps::{Steps, cargo, has_cargo_command};
 use crate::tidy;
 
 /// What others may depend on by itself.
-const LIBRARIES: [&str; 6] =
-    ["tenure-core", "tenure-store", "tenure-sqlite", "tenure-postgres", "tenure-object", "tenure"];
+const LIBRARIES: [&str; 7] = [
+    "tenure-core",
+    "tenure-store",
+    "tenure-cas",
+    "tenure-sqlite",
+    "tenure-postgres",
+    "tenure-object",
+    "tenure",
+];
 
 /// Cheap checks first, so that a slip is told early; all of them in any case.
 pub(crate) fn run() -> Outcome {

@@ -92,7 +92,7 @@ pub fn redaction(data: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_store::fuzzing::{damage, replay};
+    use tenure_testkit::{damage, replay};
 
     #[test]
     fn kept_inputs_of_config_files_hold() {

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_cas::{CasOptions, CasStore, MemoryRegister};
 use tenure_conformance::ManualHarness;
-use tenure_store::{CasOptions, CasStore, ManualClock, MemoryRegister, SharedStore};
+use tenure_store::{ManualClock, SharedStore};
 
 fn cas() -> ManualHarness {
     let clock = Arc::new(ManualClock::new());

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tenure::Tenure;
-use tenure_store::{
-    BootClock, CasOptions, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed,
-    Result, Swapped, Version,
+use tenure_cas::{
+    CasOptions, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed, Swapped,
+    Version,
 };
+use tenure_store::{BootClock, Result};
 
 /// Short, to be done soon; requests follow the ttl, so their number for each ttl
 /// does not depend on it.

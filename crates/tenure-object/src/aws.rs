@@ -9,7 +9,8 @@ use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, S3Conditio
 use object_store::client::HttpRequestBody;
 use object_store::path::Path;
 use object_store::signer::{SignedUrlOptions, Signer};
-use tenure_store::{Result, Version};
+use tenure_cas::Version;
+use tenure_store::Result;
 
 use crate::cloud::Cloud;
 use crate::http::{Wire, chain};

@@ -7,7 +7,8 @@ use http::{HeaderValue, Method, Request, header::IF_MATCH};
 use object_store::azure::{AzureAuthorizer, AzureConfigKey, MicrosoftAzure, MicrosoftAzureBuilder};
 use object_store::client::HttpRequestBody;
 use object_store::path::Path;
-use tenure_store::{Result, Version};
+use tenure_cas::Version;
+use tenure_store::Result;
 
 use crate::cloud::Cloud;
 use crate::http::{Wire, chain};

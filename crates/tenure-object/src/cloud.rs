@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_store::Version;
+use tenure_cas::Version;
 
 /// Whose interface a bucket speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -114,7 +114,7 @@ fn judged(status: u16, asked: Asked, verdict: Verdict) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_store::fuzzing::{damage, replay};
+    use tenure_testkit::{damage, replay};
 
     #[test]
     fn kept_inputs_of_object_names_hold() {

@@ -20,9 +20,8 @@ use object_store::client::HttpRequestBody;
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::{CredentialProvider, gcp::GcpCredential};
 use serde::Deserialize;
-use tenure_store::{
-    Error, Expect, Listed, Loaded, Register, Removed, Result, Swapped, Version, cas::MAX_RECORD,
-};
+use tenure_cas::{Expect, Listed, Loaded, MAX_RECORD, Register, Removed, Swapped, Version};
+use tenure_store::{Error, Result};
 
 use crate::answer::{Asked, Heard, Question, Verdict};
 use crate::cloud::Cloud;

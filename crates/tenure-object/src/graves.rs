@@ -14,7 +14,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tenure_store::{Expect, Listed, Loaded, Register, Removed, Result, Swapped, Version};
+use tenure_cas::{Expect, Listed, Loaded, Register, Removed, Swapped, Version};
+use tenure_store::Result;
 
 /// How often a creation begins again because graves come and go under it.
 const ATTEMPTS: usize = 4;
@@ -72,7 +73,7 @@ impl Register for Graves {
 
 #[cfg(test)]
 mod tests {
-    use tenure_store::MemoryRegister;
+    use tenure_cas::MemoryRegister;
 
     use super::*;
 

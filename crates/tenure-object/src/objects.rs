@@ -11,10 +11,8 @@ use object_store::path::Path;
 use object_store::{
     Attribute, Attributes, GetOptions, ObjectStore, PutMode, PutOptions, PutPayload, UpdateVersion,
 };
-use tenure_store::{
-    Error, ErrorKind, Expect, Listed, Loaded, Register, Removed, Result, Swapped, Version,
-    cas::MAX_RECORD,
-};
+use tenure_cas::{Expect, Listed, Loaded, MAX_RECORD, Register, Removed, Swapped, Version};
+use tenure_store::{Error, ErrorKind, Result};
 
 use crate::answer::{Asked, Question, Verdict};
 use crate::cloud::Cloud;

@@ -167,7 +167,7 @@ impl BucketOptions {
     }
 
     /// How old a list of members may be for telling a waiting candidate how many
-    /// are before it. Default: as [`CasOptions`](tenure_store::CasOptions) has it.
+    /// are before it. Default: as [`CasOptions`](tenure_cas::CasOptions) has it.
     pub fn listing_age(mut self, age: Duration) -> Self {
         self.listing_age = Some(age);
         self

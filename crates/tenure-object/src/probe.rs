@@ -15,7 +15,9 @@
 
 use std::sync::Arc;
 
-use tenure_store::{Error, ErrorKind, Expect, Loaded, Register, Removed, Result, Swapped, Version};
+use tenure_cas::{Expect, Loaded, Register, Removed, Swapped, Version};
+
+use tenure_store::{Error, ErrorKind, Result};
 
 use crate::cloud::Cloud;
 

@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use object_store::RetryConfig;
+use tenure_cas::{CasOptions, CasStore, Register};
+use tenure_cas::{Repeats, Retrying};
 use tenure_core::Settings;
-use tenure_store::cas::{Repeats, Retrying};
-use tenure_store::{
-    BootClock, CasOptions, CasStore, Clock, Error, ErrorKind, Register, Result, SharedStore,
-};
+use tenure_store::{BootClock, Clock, Error, ErrorKind, Result, SharedStore};
 
 use crate::cloud::Cloud;
 use crate::graves::Graves;

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use register::HttpRegister;
+use tenure_cas::{CasOptions, CasStore};
 use tenure_conformance::ManualHarness;
-use tenure_store::{CasOptions, CasStore, ManualClock, SharedStore};
+use tenure_store::{ManualClock, SharedStore};
 
 async fn own() -> ManualHarness {
     let base = format!("http://{}", server::serve().await.expect("it serves"));

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use common::line::{Act, Fate, start};
 use common::{BUCKET, Server, fresh_prefix};
+use tenure_cas::{Expect, Loaded, Register, Swapped, Version};
 use tenure_object::BucketStore;
-use tenure_store::{Error, ErrorKind, Expect, Loaded, Register, Result, Swapped, Version};
+use tenure_store::{Error, ErrorKind, Result};
 
 const TIMEOUT: Duration = Duration::from_millis(800);
 const CLOUDS: [Server; 3] = [Server::Moto, Server::Azurite, Server::FakeGcs];

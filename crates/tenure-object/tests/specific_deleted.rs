@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use common::{BUCKET, Server, fresh_prefix};
 use tenure::Tenure;
+use tenure_cas::{Loaded, Register, Removed};
 use tenure_object::BucketStore;
-use tenure_store::{Loaded, Register, Removed};
 
 const TTL: Duration = Duration::from_millis(1_500);
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -3,8 +3,9 @@
 mod common;
 
 use common::{BUCKET, Server, fresh_prefix};
+use tenure_cas::Loaded;
 use tenure_object::{BucketOptions, BucketStore};
-use tenure_store::{Error, ErrorKind, Loaded};
+use tenure_store::{Error, ErrorKind};
 
 async fn refused(options: BucketOptions) -> Error {
     BucketStore::open(options).await.expect_err("it must not open")
@@ -111,7 +112,7 @@ async fn an_object_too_large_for_a_record_is_foreign() {
         let register = BucketStore::open(options).await.unwrap().register();
         let key = format!("{prefix}/big");
         let big = vec![b'x'; (1 << 20) + 1];
-        register.swap(&key, tenure_store::Expect::Absent, big).await.unwrap();
+        register.swap(&key, tenure_cas::Expect::Absent, big).await.unwrap();
         let error = register.load(&key, None).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Foreign, "{error}");
         assert_eq!(register.load(&format!("{prefix}/none"), None).await.unwrap(), Loaded::Absent);

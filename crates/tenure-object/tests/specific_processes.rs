@@ -15,8 +15,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use common::{BUCKET, SEAWEEDFS, Server, fresh_prefix};
 use tenure::Tenure;
+use tenure_cas::{Expect, Loaded, Register, Swapped};
 use tenure_object::{BucketOptions, BucketStore};
-use tenure_store::{Expect, Loaded, Register, Swapped};
 
 const PLACE: &str = "TENURE_TEST_PLACE";
 const FOLDER: &str = "TENURE_TEST_FOLDER";

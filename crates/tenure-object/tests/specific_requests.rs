@@ -13,12 +13,13 @@ use async_trait::async_trait;
 use common::line::{Act, Fate, start};
 use common::{BUCKET, Server, fresh_prefix};
 use tenure::{Leadership, Tenure};
+use tenure_cas::{
+    CasOptions, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed, Swapped,
+    Version,
+};
 use tenure_core::SettingsBuilder;
 use tenure_object::BucketStore;
-use tenure_store::{
-    BootClock, CasOptions, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed,
-    Result, Swapped, Version,
-};
+use tenure_store::{BootClock, Result};
 
 const TTL: Duration = Duration::from_millis(1_500);
 /// For how many ttls requests are counted.

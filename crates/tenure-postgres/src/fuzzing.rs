@@ -145,7 +145,7 @@ fn line(hint: &Hint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_store::fuzzing::{damage, replay};
+    use tenure_testkit::{damage, replay};
 
     #[test]
     fn kept_inputs_of_answers_hold() {

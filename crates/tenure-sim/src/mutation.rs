@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use tenure_cas::CasRule;
 use tenure_core::Mutation as Machine;
-use tenure_store::cas::CasRule;
 
 use crate::scenario::Scenario;
 

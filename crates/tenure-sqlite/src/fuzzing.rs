@@ -115,7 +115,7 @@ pub fn locks(data: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_store::fuzzing::{damage, replay};
+    use tenure_testkit::{damage, replay};
 
     #[test]
     fn kept_inputs_of_rows_hold() {

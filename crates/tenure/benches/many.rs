@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
+use tenure::testing::{FaultyStore, StoreVerb};
 use tenure::{Leadership, Tenure};
-use tenure_store::{FaultyStore, Verb};
 
 const MANY: usize = 10_000;
 const INTERVALS: u32 = 4;
@@ -82,10 +82,10 @@ async fn hold(count: usize, path: &std::path::Path) -> Outcome<Held> {
     }
     let claiming = start.elapsed();
     drop(campaigns);
-    let claims = store.counts().calls(Verb::Claim);
+    let claims = store.counts().calls(StoreVerb::Claim);
 
     // From one heartbeat to another: whole intervals, none cut in two.
-    let beats = || store.counts().calls(Verb::Heartbeat);
+    let beats = || store.counts().calls(StoreVerb::Heartbeat);
     let first = beats();
     while beats() == first {
         tokio::time::sleep(Duration::from_millis(5)).await;

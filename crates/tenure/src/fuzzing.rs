@@ -57,7 +57,7 @@ fn shown(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_store::fuzzing::{damage, replay};
+    use tenure_testkit::{damage, replay};
 
     #[cfg(all(feature = "postgres", feature = "sqlite", feature = "object"))]
     #[test]

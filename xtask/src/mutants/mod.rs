@@ -56,9 +56,10 @@ const STATED: [Stated; 2] = [
 ];
 
 /// The crates that cargo-mutants is run over.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "tenure-core",
     "tenure-store",
+    "tenure-cas",
     "tenure-sqlite",
     "tenure-postgres",
     "tenure",

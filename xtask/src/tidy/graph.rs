@@ -11,9 +11,11 @@ pub(crate) enum Layer {
     Core,
     /// The contract.
     Store,
+    /// What a family of stores has in common.
+    Family,
     /// A store; knows no policy.
     Backend,
-    /// The suite and the simulator: tools over the contract.
+    /// The suite, the simulator and what tests share: tools over the contract.
     Proof,
     /// What users add.
     Facade,
@@ -32,7 +34,8 @@ pub(crate) fn layer(name: &str) -> Option<Layer> {
         "tenure" => Layer::Facade,
         "tenure-core" => Layer::Core,
         "tenure-store" => Layer::Store,
-        "tenure-conformance" | "tenure-model" | "tenure-sim" => Layer::Proof,
+        "tenure-cas" => Layer::Family,
+        "tenure-conformance" | "tenure-model" | "tenure-sim" | "tenure-testkit" => Layer::Proof,
         "tenure-api" | "tenure-guard" => Layer::Shared,
         "tenure-chaos" | "tenure-cli" | "tenure-registry" | "tenure-server" | "tenure-grpc" => {
             Layer::Above
@@ -47,7 +50,8 @@ fn below(layer: Layer) -> &'static [Layer] {
     match layer {
         Layer::Core => &[],
         Layer::Store | Layer::Shared => &[Layer::Core],
-        Layer::Backend | Layer::Proof => &[Layer::Core, Layer::Store],
+        Layer::Family => &[Layer::Core, Layer::Store],
+        Layer::Backend | Layer::Proof => &[Layer::Core, Layer::Store, Layer::Family],
         Layer::Facade => &[Layer::Core, Layer::Store, Layer::Backend],
         Layer::Above => &[Layer::Facade, Layer::Shared, Layer::Above],
     }
@@ -123,6 +127,9 @@ mod tests {
             ("tenure-store", "tenure-core"),
             ("tenure-store", "rustix"),
             ("tenure-sqlite", "tenure-store"),
+            ("tenure-cas", "tenure-store"),
+            ("tenure-object", "tenure-cas"),
+            ("tenure-sim", "tenure-cas"),
             ("tenure-conformance", "tenure-store"),
             ("tenure", "tenure-sqlite"),
             ("tenure-cli", "tenure"),
@@ -137,7 +144,11 @@ mod tests {
             ("tenure-core", "serde"),
             ("tenure-core", "tenure-store"),
             ("tenure-store", "tenure-sqlite"),
+            ("tenure-store", "tenure-cas"),
             ("tenure-store", "tenure-conformance"),
+            ("tenure-cas", "tenure-object"),
+            ("tenure", "tenure-cas"),
+            ("tenure-object", "tenure-testkit"),
             ("tenure-sqlite", "tenure-postgres"),
             ("tenure-sqlite", "tenure"),
             ("tenure-sqlite", "tenure-conformance"),

@@ -9,7 +9,8 @@ mod server;
 use std::sync::Arc;
 
 use tenure::Tenure;
-use tenure_store::{BootClock, CasOptions, CasStore};
+use tenure_cas::{CasOptions, CasStore};
+use tenure_store::BootClock;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

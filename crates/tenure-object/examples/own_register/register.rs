@@ -3,9 +3,8 @@
 
 use async_trait::async_trait;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
-use tenure_store::{
-    Error, ErrorKind, Expect, Listed, Loaded, Register, Removed, Result, Swapped, Version,
-};
+use tenure_cas::{Expect, Listed, Loaded, Register, Removed, Swapped, Version};
+use tenure_store::{Error, ErrorKind, Result};
 
 #[derive(Debug)]
 pub(crate) struct HttpRegister {

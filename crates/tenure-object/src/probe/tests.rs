@@ -1,7 +1,7 @@
 //! Registers that are broken in one way each, and must be found out.
 
 use async_trait::async_trait;
-use tenure_store::{Listed, MemoryRegister};
+use tenure_cas::{Listed, MemoryRegister};
 
 use super::*;
 

@@ -10,15 +10,16 @@ use std::task::{Context, Poll, Waker};
 
 use std::fmt;
 
+use tenure_cas::CasRule;
+use tenure_cas::{
+    CasOptions, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed, Swapped,
+    Version,
+};
 use tenure_core::{
     Amend, Amended, ElectionName, Failed, MemberId, MemberRef, Mono, Namespace, Query, Reply,
     Request, RequestId, TermNumber, Timestamp, Which,
 };
-use tenure_store::cas::CasRule;
-use tenure_store::{
-    CasOptions, CasStore, Clock, Expect, Listed, Loaded, MemoryRegister, Register, Removed, Result,
-    Store, Swapped, Version, perform, to_machine,
-};
+use tenure_store::{Clock, Result, Store, perform, to_machine};
 
 use crate::fact::Who;
 

@@ -72,6 +72,7 @@
 //! # }
 //! ```
 
+mod faults;
 mod paced;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -83,10 +84,9 @@ use tenure_core::{
 };
 use tenure_store::MemoryStore;
 
-/// A verb of the store contract, to script faults for and to count.
-pub use tenure_store::Verb as StoreVerb;
-pub use tenure_store::{Clock, Counts, Fault, FaultyStore, HintFault, ManualClock};
+pub use tenure_store::{Clock, ManualClock};
 
+pub use self::faults::{Counts, Fault, FaultyStore, HintFault, StoreVerb};
 use self::paced::Paced;
 use crate::member::Shared;
 use crate::{Builder, Result, Tenure};

@@ -1,0 +1,200 @@
+//! The operator's verbs: step down, pause, resume, evict. None of them is a
+//! sign of life: they leave the holder's beat alone, so that asking something of
+//! a dead holder does not keep it alive. Each raises the holder's attention,
+//! which is how the holder and those who follow it hear of it.
+
+use tenure_core::{Amend, Amended, ElectionName, MemberId, MemberRef, Namespace, Note, TermNumber};
+
+use super::election::{ElectionRecord, PauseRecord, StepDownRecord};
+use super::handle::{ATTEMPTS, Handle, partly, too_busy};
+use super::judging::Hold;
+use super::member::{EndedLife, MemberRecord};
+use super::members::{Edit, Life};
+use super::seen::Seen;
+use tenure_store::{Error, ErrorKind, Result};
+
+/// What an edit of an election comes to.
+enum Change {
+    /// Write this.
+    Write(Box<ElectionRecord>),
+    /// Nothing to write: this is the answer.
+    Answer(Amended),
+}
+
+impl Handle {
+    /// See [`Store::amend`](tenure_store::Store::amend).
+    pub(super) async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
+        match amend {
+            Amend::StepDown { election, number, to, reason, by } => {
+                let asked =
+                    StepDownRecord { reason: reason.clone(), by: by.clone(), to: to.clone() };
+                self.ask_to_step_down(ns, election, *number, asked).await
+            }
+            Amend::Pause { election, reason, by } => self.pause(ns, election, reason, by).await,
+            Amend::Resume { election, .. } => self.resume(ns, election).await,
+            Amend::Evict { member, now, .. } => self.evict(ns, member, *now).await,
+            Amend::Restored { .. } => Err(no_era()),
+        }
+    }
+
+    /// E5: kept beside the term it is meant for, and gone with it.
+    async fn ask_to_step_down(
+        &self,
+        ns: &Namespace,
+        name: &ElectionName,
+        number: Option<TermNumber>,
+        asked: StepDownRecord,
+    ) -> Result<Amended> {
+        if asked.to.is_some() {
+            self.refresh_members(ns, self.now()).await?;
+        }
+        let edit = |seen: Option<&Seen<ElectionRecord>>| {
+            let Some((seen, holder)) = seen.and_then(|s| Some((s, self.live_holder(ns, s)?)))
+            else {
+                return Change::Answer(Amended::Vacant);
+            };
+            let present = seen.record.number();
+            if number.is_some_and(|number| number != present) {
+                return Change::Answer(Amended::Superseded { number: present });
+            }
+            let stands = |to: &MemberId| {
+                self.ranked(ns, name, Some(&holder.id)).iter().any(|s| s.member.id == *to)
+            };
+            if !asked.to.as_ref().is_none_or(stands) {
+                return Change::Answer(Amended::NoSuchCandidate);
+            }
+            if seen.record.step_down.as_ref() == Some(&asked) {
+                return Change::Answer(Amended::Unchanged);
+            }
+            let mut record = (*seen.record).clone();
+            record.step_down = Some(asked.clone());
+            Change::Write(Box::new(record))
+        };
+        self.edit_election(ns, name, edit).await
+    }
+
+    /// E6: nobody is newly elected; the incumbent stays.
+    async fn pause(
+        &self,
+        ns: &Namespace,
+        name: &ElectionName,
+        reason: &Note,
+        by: &Note,
+    ) -> Result<Amended> {
+        let edit = |seen: Option<&Seen<ElectionRecord>>| {
+            let vacant = || ElectionRecord::vacant(name.clone(), self.newest(ns, name));
+            let mut record = seen.map_or_else(vacant, |s| (*s.record).clone());
+            if record.paused.is_some() {
+                return Change::Answer(Amended::Unchanged);
+            }
+            record.paused = Some(PauseRecord { reason: reason.clone(), by: by.clone() });
+            Change::Write(Box::new(record))
+        };
+        self.edit_election(ns, name, edit).await
+    }
+
+    async fn resume(&self, ns: &Namespace, name: &ElectionName) -> Result<Amended> {
+        let edit = |seen: Option<&Seen<ElectionRecord>>| {
+            let Some(seen) = seen.filter(|s| s.record.paused.is_some()) else {
+                return Change::Answer(Amended::Unchanged);
+            };
+            let mut record = (*seen.record).clone();
+            record.paused = None;
+            Change::Write(Box::new(record))
+        };
+        self.edit_election(ns, name, edit).await
+    }
+
+    fn newest(&self, ns: &Namespace, name: &ElectionName) -> TermNumber {
+        self.memory().newest_number(&self.keys.election(ns, name))
+    }
+
+    /// Changes an election's record, beginning again with whatever somebody
+    /// else wrote meanwhile.
+    async fn edit_election(
+        &self,
+        ns: &Namespace,
+        name: &ElectionName,
+        edit: impl Fn(Option<&Seen<ElectionRecord>>) -> Change,
+    ) -> Result<Amended> {
+        let key = self.keys.election(ns, name);
+        for _ in 0..ATTEMPTS {
+            let begun = self.step();
+            let seen = self.look_at_election(ns, &key).await?;
+            self.look_at_holders_of(ns, seen.iter(), begun).await?;
+            let record = match edit(seen.as_ref()) {
+                Change::Write(record) => record,
+                Change::Answer(answer) => {
+                    if let (Amended::Unchanged, Some(seen)) = (&answer, &seen) {
+                        // Whoever asked before may not have come to tell.
+                        self.tell_holder(ns, seen).await?;
+                    }
+                    return Ok(answer);
+                }
+            };
+            let swapped = self.swap(&key, seen.as_ref(), *record, self.now(), None).await?;
+            self.memory().may_have_changed(&key);
+            if let Some(written) = swapped {
+                partly(true, self.tell_holder(ns, &written).await)?;
+                return Ok(self.concerning(ns, &written));
+            }
+        }
+        Err(too_busy(&key))
+    }
+
+    /// Raises the attention of the one who holds an election.
+    async fn tell_holder(&self, ns: &Namespace, seen: &Seen<ElectionRecord>) -> Result<()> {
+        match self.live_holder(ns, seen) {
+            Some(holder) => self.nudge(ns, &holder.id).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Done, with the present term and its holder where there is one.
+    fn concerning(&self, ns: &Namespace, seen: &Seen<ElectionRecord>) -> Amended {
+        let member = self.live_holder(ns, seen);
+        let number = member.is_some().then(|| seen.record.number());
+        Amended::Done { number, member, remaining: self.hold(ns, &seen.record).left() }
+    }
+
+    fn live_holder(&self, ns: &Namespace, seen: &Seen<ElectionRecord>) -> Option<MemberRef> {
+        let holder = seen.record.holder.as_ref().map(|h| h.member());
+        let held = matches!(self.hold(ns, &seen.record), Hold::Live(_) | Hold::Unproven { .. });
+        holder.filter(|_| held)
+    }
+
+    /// Condemns a member, or ends it at once, with everything it holds.
+    async fn evict(&self, ns: &Namespace, id: &MemberId, at_once: bool) -> Result<Amended> {
+        let key = self.keys.member(ns, id);
+        let seen = self.load::<MemberRecord>(&key).await?;
+        let Some(seen) = seen.filter(|s| !self.member_left(s).is_zero()) else {
+            return Ok(Amended::NoSuchMember);
+        };
+        let (member, remaining) = (seen.record.member(), self.member_left(&seen));
+        let done = Amended::Done { number: None, member: Some(member.clone()), remaining };
+        if at_once {
+            let ended = self.end(ns, &member, EndedLife::Evicted).await?;
+            return Ok(if ended { done } else { Amended::NoSuchMember });
+        }
+        let mut wrote = false;
+        let condemn = |record: &mut MemberRecord| {
+            wrote = !std::mem::replace(&mut record.condemned, true);
+            wrote
+        };
+        match self.edit_member(ns, &member, Edit::Note, condemn).await? {
+            Life::Over { .. } => Ok(Amended::NoSuchMember),
+            Life::Live(_) if wrote => Ok(done),
+            Life::Live(_) => Ok(Amended::Unchanged),
+        }
+    }
+}
+
+/// Each election is a record of its own: there is nothing that all of them would be
+/// counted from.
+fn no_era() -> Error {
+    let what = "a store of single records has no era that could be raised; nothing was changed";
+    Error::new(ErrorKind::Invalid, what).remedy(
+        "before records are put back, stop every member and keep the records of the elections \
+         as they are: they hold the numbers",
+    )
+}

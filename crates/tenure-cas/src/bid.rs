@@ -1,0 +1,191 @@
+//! One bid: what it is, what to do about it, and the swap that decides.
+
+use std::cmp::Ordering;
+
+use tenure_core::{
+    Bid, Claim, MemberId, MemberRef, Mono, Namespace, Profile, ReleaseCause, Term, TermNumber,
+};
+
+use super::election::ElectionRecord;
+use super::handle::{ATTEMPTS, Handle, too_busy};
+use super::judging::Hold;
+use super::looking::Look;
+use super::past::Win;
+use super::seen::Seen;
+use tenure_store::{Error, ErrorKind, Result};
+
+/// What a bid is, seen from the last win (rule E2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// The winning bid once more.
+    Repeated,
+    /// A copy of a bid from before the last win.
+    Late,
+    /// A bid like any other.
+    New,
+}
+
+/// What to do about a bid.
+enum Step {
+    /// Nothing: it is lost.
+    Lose,
+    /// Nothing: it was won already, and the member's heartbeat is all it takes.
+    Again(Term),
+    /// Write this; it is the win, if it is written and the heartbeat after it.
+    Win(ElectionRecord),
+    /// Write this, which keeps the vacancy of a dead holder for somebody else;
+    /// the bid is lost.
+    Keep(ElectionRecord, MemberId),
+}
+
+/// What became of a bid.
+pub(super) enum Outcome {
+    /// Won, once the member's heartbeat is raised.
+    Won(Term),
+    /// Lost, on this record.
+    Lost(Look),
+    /// Not known: its requests failed.
+    Open,
+}
+
+/// One claim on its way.
+pub(super) struct Claiming<'a> {
+    pub(super) ns: &'a Namespace,
+    pub(super) claim: &'a Claim,
+    /// What the caller publishes.
+    pub(super) profile: &'a Profile,
+    /// When it began.
+    pub(super) started: Mono,
+}
+
+impl Handle {
+    /// One bid, from the first look at its election.
+    pub(super) async fn bid(
+        &self,
+        claiming: &Claiming<'_>,
+        bid: &Bid,
+        look: Look,
+    ) -> Result<Outcome> {
+        let key = self.keys.election(claiming.ns, &bid.election);
+        let mut seen = look;
+        for _ in 0..ATTEMPTS {
+            let (record, heir) = match self.next_step(claiming, bid, seen.as_ref()).await? {
+                Step::Lose => return Ok(Outcome::Lost(seen)),
+                Step::Again(term) => return Ok(Outcome::Won(term)),
+                Step::Win(record) => (record, None),
+                Step::Keep(record, heir) => (record, Some(heir)),
+            };
+            let swapped = self.swap(&key, seen.as_ref(), record, self.now(), None).await?;
+            self.memory().may_have_changed(&key);
+            let Some(written) = swapped else {
+                // Somebody was faster: a rival, an operator, or this very bid in
+                // an earlier attempt.
+                let begun = self.step();
+                seen = self.look_at_election(claiming.ns, &key).await?;
+                self.look_at_holders_of(claiming.ns, seen.iter(), begun).await?;
+                continue;
+            };
+            if let Some(heir) = heir {
+                // Only a courtesy: it will find out by itself.
+                let _ = self.nudge(claiming.ns, &heir).await;
+                return Ok(Outcome::Lost(Some(written)));
+            }
+            let won = written.record.term();
+            return Ok(won.map_or(Outcome::Lost(Some(written)), Outcome::Won));
+        }
+        Err(too_busy(&key))
+    }
+
+    /// What to do about a bid on the record seen: the steps of the contract.
+    async fn next_step(
+        &self,
+        claiming: &Claiming<'_>,
+        bid: &Bid,
+        seen: Option<&Seen<ElectionRecord>>,
+    ) -> Result<Step> {
+        let Claiming { ns, claim, .. } = claiming;
+        let Some(seen) = seen else {
+            let record = ElectionRecord::vacant(bid.election.clone(), TermNumber::NONE);
+            let may = bid.priority.may_lead();
+            return if may { self.win(claiming, bid, record) } else { Ok(Step::Lose) };
+        };
+        let own = seen.record.is_held_by(&claim.member);
+        match attempt(Some(seen), &claim.member, bid) {
+            Attempt::Repeated if own => {
+                return Ok(seen.record.term().map_or(Step::Lose, Step::Again));
+            }
+            Attempt::Repeated | Attempt::Late => return Ok(Step::Lose),
+            Attempt::New => {}
+        }
+        let may = seen.record.paused.is_none() && bid.priority.may_lead();
+        let mut record = (*seen.record).clone();
+        if own {
+            if !may {
+                return Ok(Step::Lose);
+            }
+            record.vacate(ReleaseCause::Abandoned, None, self.clock.wall());
+            return self.win(claiming, bid, record);
+        }
+        // Rule M2: whoever it hangs on is ended first, and only then is the term
+        // given away.
+        match self.settle(ns, &seen.record).await? {
+            Hold::Vacant if !may || self.kept_for_another(claiming, seen).await? => Ok(Step::Lose),
+            Hold::Vacant => self.win(claiming, bid, record),
+            Hold::Over(cause) => {
+                if !claim.heir_grace.is_zero() {
+                    // Who is preferred is looked up once for the whole claim.
+                    self.refresh_members(ns, claiming.started).await?;
+                }
+                let bidder = (&claim.member.id, bid.priority);
+                let heir = self.heir_before(ns, &record, bidder, claim.heir_grace);
+                record.vacate(cause, heir.clone(), self.clock.wall());
+                match heir {
+                    Some((heir, _)) => Ok(Step::Keep(record, heir)),
+                    None if may => self.win(claiming, bid, record),
+                    None => Ok(Step::Lose),
+                }
+            }
+            Hold::Live(_) | Hold::Silent(_) | Hold::Unproven { .. } => Ok(Step::Lose),
+        }
+    }
+
+    /// The next number after every one this handle ever saw, so that numbers
+    /// do not go back even if somebody removed the record or put an older one
+    /// in its place.
+    fn win(&self, claiming: &Claiming<'_>, bid: &Bid, mut record: ElectionRecord) -> Result<Step> {
+        let Claiming { ns, claim, profile, .. } = claiming;
+        let key = self.keys.election(ns, &bid.election);
+        let last = record.number().max(self.memory().newest_number(&key));
+        let (number, at) = (last.next(), self.clock.wall());
+        if number == last {
+            let what = format!("the record {key} has used up the last number, {last}");
+            return Err(Error::new(ErrorKind::Foreign, what).remedy("use another election"));
+        }
+        let (member, nonce, ttl, priority) = (&claim.member, bid.nonce, claim.ttl, bid.priority);
+        record.begin(&Win { number, member, nonce, ttl, priority, profile, at });
+        Ok(Step::Win(record))
+    }
+
+    /// Whether the vacancy is kept for another who still stands.
+    async fn kept_for_another(
+        &self,
+        claiming: &Claiming<'_>,
+        seen: &Seen<ElectionRecord>,
+    ) -> Result<bool> {
+        let Some(kept) = &seen.record.reserved else { return Ok(false) };
+        let own = kept.member == claiming.claim.member.id;
+        if own || self.now().since(seen.since) >= kept.grace_ns {
+            return Ok(false);
+        }
+        self.heir_stands(claiming.ns, &seen.record.election, &kept.member).await
+    }
+}
+
+pub(super) fn attempt(seen: Option<&Seen<ElectionRecord>>, who: &MemberRef, bid: &Bid) -> Attempt {
+    let Some(won) = seen.and_then(|s| s.record.won_with(who)) else { return Attempt::New };
+    match bid.nonce.cmp(&won) {
+        Ordering::Equal => Attempt::Repeated,
+        Ordering::Less => Attempt::Late,
+        Ordering::Greater => Attempt::New,
+    }
+}

@@ -1,0 +1,214 @@
+//! Standing for elections and winning them.
+
+use tenure_core::{Bid, Claim, Claimed, Claims, ElectionName, Namespace};
+
+use super::bid::{Attempt, Claiming, Outcome, attempt};
+use super::handle::{Handle, partly};
+use super::looking::Look;
+use super::member::{CandidacyRecord, MemberRecord, StandingRecord};
+use super::members::{Edit, Life};
+use super::mutation::CasRule;
+use tenure_store::{Error, ErrorKind, Result};
+
+impl Handle {
+    /// See [`Store::claim`](tenure_store::Store::claim).
+    ///
+    /// First a look at everything; then each election; then, if anything was won,
+    /// the member's heartbeat, which alone makes it so; and last the candidacies of
+    /// what was not won. A bid whose own requests fail on their way stays open, and
+    /// the others go on.
+    pub(super) async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
+        self.check_batch("bids", claim.bids.len())?;
+        let started = self.now();
+        let member = match self.look_at_life(ns, &claim.member).await? {
+            Life::Over { superseded } => return Ok(Claims::Ended { superseded }),
+            Life::Live(seen) => seen,
+        };
+        let names: Vec<_> = claim.bids.iter().map(|bid| bid.election.clone()).collect();
+        self.name(ns, &names);
+        let looks = none_for_good(self.look_at_each(ns, &names).await)?;
+        let fresh = self.fresh(ns, claim, &looks);
+        if fresh.iter().any(|bid| self.known_candidacy(ns, &claim.member, &bid.election).is_none())
+        {
+            // Whoever is to be ranked must know whom it comes after.
+            self.refresh_members(ns, started).await?;
+        }
+        let again = looks.iter().flatten().any(Option::is_some);
+        let claiming = Claiming { ns, claim, profile: &member.record.profile, started };
+        let bids = claim.bids.iter().zip(looks);
+        let bids = bids.map(|(bid, look)| self.bid_on(&claiming, bid, look)).collect();
+        let outcomes = self.all(bids).await;
+        let won = |outcome: &Result<Outcome>| matches!(outcome, Ok(Outcome::Won(_)));
+        let any_won = outcomes.iter().any(won);
+        let outcomes = partly(any_won, passable(outcomes))?;
+        let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Open));
+        let mut outcomes: Vec<Outcome> = outcomes.collect();
+        if any_won {
+            self.note_wins(ns, claim, &outcomes);
+            if let Life::Over { superseded } = partly(true, self.confirm(ns, claim, again).await)? {
+                return Ok(Claims::Ended { superseded });
+            }
+            self.collect(ns, false).await;
+        }
+        match self.stand(ns, claim, &fresh, &outcomes).await {
+            // What was won is won; who waits for the rest is not written down.
+            Err(error) if any_won && is_passing(&error) => {
+                let lost = |outcome: &&mut Outcome| matches!(outcome, Outcome::Lost(_));
+                outcomes.iter_mut().filter(lost).for_each(|outcome| *outcome = Outcome::Open);
+            }
+            stood => partly(any_won, stood)?,
+        }
+        Ok(Claims::Answered(self.answers(&claiming, outcomes).await))
+    }
+
+    /// One bid, if its election could be looked at.
+    async fn bid_on(
+        &self,
+        claiming: &Claiming<'_>,
+        bid: &Bid,
+        look: Result<Look>,
+    ) -> Result<Outcome> {
+        self.bid(claiming, bid, look?).await
+    }
+
+    /// Remembers what was won, before the heartbeat that says that anything was:
+    /// nothing that is written from then on may say otherwise.
+    fn note_wins(&self, ns: &Namespace, claim: &Claim, outcomes: &[Outcome]) {
+        let key = self.keys.member(ns, &claim.member.id);
+        let mut memory = self.memory();
+        for outcome in outcomes {
+            if let Outcome::Won(term) = outcome {
+                memory.won(&key, term);
+            }
+        }
+    }
+
+    /// Raises the heartbeat of one who has just won: only if that is written is
+    /// anything won, because only then was its life not over before. It makes
+    /// trust that is counted from the start of the claim safe as well.
+    async fn confirm(&self, ns: &Namespace, claim: &Claim, again: bool) -> Result<Life> {
+        if self.breaks(CasRule::NoBeatAfterClaim) {
+            return self.look_at_life(ns, &claim.member).await;
+        }
+        let renew = |record: &mut MemberRecord| {
+            record.ttl_ns = claim.ttl;
+            record.holds = record.holds.won(self.clock_id);
+            // It may have taken the place of an older term of its own.
+            record.changes = record.changes.wrapping_add(u64::from(again));
+            true
+        };
+        self.edit_member(ns, &claim.member, Edit::Beat(claim.ttl), renew).await
+    }
+
+    /// The bids that stand for something, and are no copies of older ones.
+    fn fresh<'a>(&self, ns: &Namespace, claim: &'a Claim, looks: &[Result<Look>]) -> Vec<&'a Bid> {
+        let bids = claim.bids.iter().zip(looks);
+        let bids = bids.filter_map(|(bid, look)| Some((bid, look.as_ref().ok()?)));
+        let new = bids.filter(|(bid, look)| {
+            attempt(look.as_ref(), &claim.member, bid) == Attempt::New
+                && self.stands_otherwise(ns, claim, bid)
+        });
+        new.map(|(bid, _)| bid).collect()
+    }
+
+    /// Whether the candidacy of a bid is not written down as it is.
+    fn stands_otherwise(&self, ns: &Namespace, claim: &Claim, bid: &Bid) -> bool {
+        let known = self.known_candidacy(ns, &claim.member, &bid.election);
+        known.is_none_or(|stood| stood.priority != bid.priority.get())
+    }
+
+    /// Writes down the candidacies of what was not won.
+    async fn stand(
+        &self,
+        ns: &Namespace,
+        claim: &Claim,
+        fresh: &[&Bid],
+        outcomes: &[Outcome],
+    ) -> Result<()> {
+        let lost = claim.bids.iter().zip(outcomes);
+        let lost = lost.filter(|(_, outcome)| matches!(outcome, Outcome::Lost(_)));
+        let lost: Vec<_> = lost.map(|(bid, _)| bid).filter(|bid| fresh.contains(bid)).collect();
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let orders: Vec<_> = lost.iter().map(|bid| self.next_order(ns, &bid.election)).collect();
+        let enter = |record: &mut StandingRecord| {
+            let entered = lost.iter().zip(&orders).map(|(bid, order)| {
+                let priority = bid.priority.get();
+                let entry = record.elections.entry(bid.election.clone());
+                let stood = entry.or_insert(CandidacyRecord { priority: !priority, order: *order });
+                std::mem::replace(&mut stood.priority, priority) != priority
+            });
+            entered.fold(false, |changed, entered| changed | entered)
+        };
+        self.edit_standing(ns, &claim.member, enter).await.map(drop)
+    }
+
+    /// Losing is an answer, with the view. The rank in it may be as old as
+    /// [`CasOptions::listing_age`](super::CasOptions::listing_age); if it cannot
+    /// be found out, what is known has to do.
+    async fn answers(&self, claiming: &Claiming<'_>, outcomes: Vec<Outcome>) -> Vec<Claimed> {
+        let Claiming { ns, claim, .. } = claiming;
+        if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Lost(_))) {
+            let _ = self.refresh_members(ns, self.now() - self.options.listing_age).await;
+        }
+        let answer = |(bid, outcome): (&Bid, Outcome)| match outcome {
+            Outcome::Won(term) => Claimed::Won(term),
+            Outcome::Lost(look) => {
+                let asker = Some(&claim.member);
+                Claimed::Held(self.view(ns, &bid.election, look.as_ref(), asker, false))
+            }
+            Outcome::Open => Claimed::Unknown(bid.election.clone()),
+        };
+        claim.bids.iter().zip(outcomes).map(answer).collect()
+    }
+
+    /// Notes that somebody asks for these elections, for those who follow.
+    pub(super) fn name(&self, ns: &Namespace, names: &[ElectionName]) {
+        let keys: Vec<_> = names.iter().map(|name| self.keys.election(ns, name)).collect();
+        self.memory().named.extend(keys);
+    }
+}
+
+/// Fails if one of these failed for good, before anything is written.
+fn none_for_good<T>(mut results: Vec<Result<T>>) -> Result<Vec<Result<T>>> {
+    let for_good = |result: &Result<T>| result.as_ref().is_err_and(|error| !is_passing(error));
+    match results.iter().position(for_good) {
+        Some(one) => results.swap_remove(one).map(|_| results),
+        None => Ok(results),
+    }
+}
+
+/// `None` for each that failed on its way, if there is any that did not. One that
+/// failed for good fails them all, and so does the first if none is left.
+fn passable<T>(results: Vec<Result<T>>) -> Result<Vec<Option<T>>> {
+    let mut failed = None;
+    let mut passed = Vec::with_capacity(results.len());
+    for result in results {
+        match result {
+            Ok(value) => passed.push(Some(value)),
+            Err(error) if is_passing(&error) => {
+                passed.push(None);
+                failed = Some(graver(failed, error));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match failed {
+        Some(error) if passed.iter().all(Option::is_none) => Err(error),
+        _ => Ok(passed),
+    }
+}
+
+/// Of two errors the one that says more about what may have happened.
+fn graver(one: Option<Error>, other: Error) -> Error {
+    match one {
+        Some(one) if one.may_have_applied() || !other.may_have_applied() => one,
+        _ => other,
+    }
+}
+
+/// Whether an error is of the way there, and may be gone the next time.
+fn is_passing(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Busy)
+}

@@ -1,0 +1,179 @@
+//! The verbs of a member's life: join, heartbeat, leave.
+
+use std::time::Duration;
+
+use serde_json::Map;
+use tenure_core::{Beat, Heartbeat, Join, Joined, MemberRef, Mono, Namespace, Seq};
+
+use super::handle::{ATTEMPTS, Handle, Renews, too_busy};
+use super::member::{EndedLife, Holds, MemberRecord};
+use super::members::{Edit, Life};
+use super::mutation::CasRule;
+use super::record::FORMAT;
+use super::seen::Seen;
+use tenure_store::Result;
+
+impl Handle {
+    /// See [`Store::join`](tenure_store::Store::join).
+    pub(super) async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined> {
+        let key = self.keys.member(ns, &join.member.id);
+        for _ in 0..ATTEMPTS {
+            let seen = self.load::<MemberRecord>(&key).await?;
+            let mut record = match self.admit(ns, &key, join, seen.as_ref()).await? {
+                Ok(record) => record,
+                Err(taken) => return Ok(taken),
+            };
+            let renews = Renews { life: join.member.incarnation, asked: join.ttl };
+            let started = self.now();
+            record.clock = self.clock_id;
+            record.elapsed_ns = started.since(Mono::ZERO);
+            let written = self.swap(&key, seen.as_ref(), record, started, Some(renews)).await?;
+            if let Some(written) = written {
+                self.collect(ns, true).await;
+                return Ok(Joined::In { attention: written.record.attention, seq: Seq::START });
+            }
+        }
+        Err(too_busy(&key))
+    }
+
+    /// The record to write for a newcomer, or why it has to wait or to come
+    /// back as somebody else. One who is there and lives is replaced only on the very
+    /// version of its record that says it holds nothing. A win in between is no win
+    /// before its heartbeat has changed that record, and then the newcomer's swap
+    /// conflicts (C1).
+    async fn admit(
+        &self,
+        ns: &Namespace,
+        key: &str,
+        join: &Join,
+        seen: Option<&Seen<MemberRecord>>,
+    ) -> Result<Result<MemberRecord, Joined>> {
+        let life = join.member.incarnation;
+        let left = seen.map_or(Duration::ZERO, |s| self.member_left(s));
+        let taken = |by| Ok(Err(Joined::Taken { by, remaining: left }));
+        if self.memory().is_over(key, life) {
+            return taken(life);
+        }
+        let Some(other) = seen else { return Ok(Ok(self.newcomer(join, None))) };
+        let is_over = |past: &MemberRecord| past.past.contains(&life);
+        if other.record.incarnation == life {
+            let over = other.record.ended.is_some() || other.record.condemned;
+            if over || self.own_ran_out(key, life, other) {
+                return taken(life);
+            }
+            return Ok(Ok(again(&other.record, join)));
+        }
+        if is_over(&other.record) {
+            return taken(life);
+        }
+        let may_end = left.is_zero() || join.supersede && self.is_idle(ns, &other.record).await?;
+        if !may_end {
+            return taken(other.record.incarnation);
+        }
+        Ok(Ok(self.newcomer(join, Some(&other.record))))
+    }
+
+    fn newcomer(&self, join: &Join, before: Option<&MemberRecord>) -> MemberRecord {
+        MemberRecord {
+            tenure: FORMAT,
+            member: join.member.id.clone(),
+            incarnation: join.member.incarnation,
+            revision: before.map_or(0, |b| b.revision),
+            beat: 1,
+            ttl_ns: join.ttl,
+            clock: 0,
+            elapsed_ns: Duration::ZERO,
+            profile: join.profile.clone(),
+            joined_at_ms: self.clock.wall().unix_millis(),
+            condemned: false,
+            attention: 0,
+            changes: 0,
+            holds: Holds::Nothing,
+            ended: None,
+            past: before.map(MemberRecord::lives_before_the_next).unwrap_or_default(),
+            other: Map::new(),
+        }
+    }
+
+    /// Whether a life holds nothing, by its own record.
+    async fn is_idle(&self, ns: &Namespace, other: &MemberRecord) -> Result<bool> {
+        if self.breaks(CasRule::JoinTrustsListing) {
+            let elections = self.load_elections(ns).await?;
+            return Ok(!elections.iter().any(|s| s.record.is_held_by(&other.member())));
+        }
+        Ok(other.holds == Holds::Nothing)
+    }
+
+    /// See [`Store::heartbeat`](tenure_store::Store::heartbeat). One swap, whatever the
+    /// member holds.
+    pub(super) async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
+        let alive =
+            |attention| Beat::Alive { attention, holds: None, seq: Seq::START, terms: Vec::new() };
+        if let Some(attention) = self.already_granted(ns, beat) {
+            return Ok(alive(attention));
+        }
+        let ttl = self.ttl_to_write(ns, beat);
+        let renew = |record: &mut MemberRecord| {
+            record.ttl_ns = ttl;
+            true
+        };
+        match self.edit_member(ns, &beat.member, Edit::Beat(beat.ttl), renew).await? {
+            Life::Live(seen) => Ok(alive(seen.record.attention)),
+            Life::Over { superseded } => Ok(Beat::Ended { superseded }),
+        }
+    }
+
+    /// A member that holds nothing and beats at its pace is granted more than it
+    /// asks for, so that two heartbeats of three find their ttl in the record
+    /// already. It is nobody's loss: nothing becomes free by its end.
+    fn ttl_to_write(&self, ns: &Namespace, beat: &Heartbeat) -> Duration {
+        let (key, life) = (self.keys.member(ns, &beat.member.id), beat.member.incarnation);
+        let memory = self.memory();
+        let idle = !memory.holds_anything(&self.keys.elections(ns), &beat.member);
+        let steady = memory.asked(&key, life) == Some(beat.ttl);
+        let paced = memory
+            .written(&key, life)
+            .is_some_and(|started| self.now().since(started) >= beat.ttl / 8);
+        if idle && steady && paced {
+            return beat.ttl.saturating_add(beat.ttl / 2 + beat.ttl / 8);
+        }
+        beat.ttl
+    }
+
+    /// The member's attention, if what is written already grants the ttl asked
+    /// for, counted from now, with something to spare.
+    fn already_granted(&self, ns: &Namespace, beat: &Heartbeat) -> Option<u64> {
+        let (key, life) = (self.keys.member(ns, &beat.member.id), beat.member.incarnation);
+        let known = self.known::<MemberRecord>(&key)?;
+        let record = &known.record;
+        let memory = self.memory();
+        let started = memory.written(&key, life)?;
+        let granted = record.shows(life)
+            && !record.condemned
+            && memory.asked(&key, life) == Some(beat.ttl)
+            && record.changes >= memory.changes(life)
+            && !memory.holds_anything(&self.keys.elections(ns), &beat.member)
+            && record.ttl_ns > beat.ttl
+            && started + record.ttl_ns >= self.now() + beat.ttl;
+        granted.then_some(record.attention)
+    }
+
+    /// See [`Store::leave`](tenure_store::Store::leave). One swap ends the life and
+    /// with it everything it holds; the rest is tidying up.
+    pub(super) async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
+        let key = self.keys.member(ns, &member.id);
+        self.load::<MemberRecord>(&key).await?;
+        self.end(ns, member, EndedLife::Left).await?;
+        self.memory().ended(&key, member.incarnation);
+        Ok(())
+    }
+}
+
+/// A repeated join: as if it were the first.
+fn again(record: &MemberRecord, join: &Join) -> MemberRecord {
+    let mut record = record.clone();
+    record.beat = record.beat.wrapping_add(1);
+    record.ttl_ns = join.ttl;
+    record.profile = join.profile.clone();
+    record
+}

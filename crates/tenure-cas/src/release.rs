@@ -1,0 +1,144 @@
+//! Giving up: release, and the vacancy it leaves.
+
+use std::time::Duration;
+
+use tenure_core::{
+    ElectionName, MemberId, MemberRef, Namespace, Release, ReleaseCause, ReleaseItem, TermNumber,
+};
+
+use super::election::ElectionRecord;
+use super::handle::{ATTEMPTS, Handle, partly, too_busy};
+use super::member::StandingRecord;
+use tenure_store::Result;
+
+/// Which term to end, and how.
+struct Ending<'a> {
+    member: &'a MemberRef,
+    /// Exactly this term; `None` for whichever this life holds.
+    number: Option<TermNumber>,
+    cause: ReleaseCause,
+    successor: Option<&'a (MemberId, Duration)>,
+    grace: Duration,
+}
+
+impl Handle {
+    /// See [`Store::release`](tenure_store::Store::release).
+    ///
+    /// The candidacies end first and the terms after: a release that is
+    /// interrupted leaves terms that can be released again, and none of them
+    /// makes the caller its own successor. Last the member's record says that
+    /// something changed, once for all of them.
+    pub(super) async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
+        self.check_batch("releases", release.items.len())?;
+        let looks = release.items.iter().map(|item| self.is_due(ns, &release.member, item));
+        let mut due = Vec::new();
+        for (item, is_due) in release.items.iter().zip(self.all(looks.collect()).await) {
+            if is_due? {
+                due.push(item);
+            } else {
+                // An earlier attempt may have ended it, and its answer have been lost.
+                self.note_given_back(ns, &release.member, item);
+            }
+        }
+        let withdraw = |record: &mut StandingRecord| {
+            let before = record.elections.len();
+            record.elections.retain(|name, _| !due.iter().any(|item| item.election == *name));
+            record.elections.len() != before
+        };
+        let withdrew = self.edit_standing(ns, &release.member, withdraw).await?;
+        let terms: Vec<_> = due.iter().filter(|item| item.number.is_some()).collect();
+        let kept = |item: &&&&ReleaseItem| item.successor.is_some();
+        if !release.heir_grace.is_zero() || terms.iter().find(kept).is_some() {
+            // Without the list the vacancy is simply open to all: better than
+            // to hold on to a term nobody works under.
+            let _ = self.refresh_members(ns, self.now()).await;
+        }
+        if !terms.is_empty() {
+            self.note_change(ns, &release.member);
+        }
+        let endings = terms.iter().map(|item| {
+            let ending = Ending {
+                member: &release.member,
+                number: item.number,
+                cause: item.cause,
+                successor: item.successor.as_ref(),
+                grace: release.heir_grace,
+            };
+            self.end_term(ns, &item.election, ending)
+        });
+        let ended = self.all(endings.collect()).await;
+        for (item, _) in terms.iter().zip(&ended).filter(|(_, ended)| matches!(ended, Ok(true))) {
+            self.note_given_back(ns, &release.member, item);
+        }
+        let gave_back = ended.iter().any(|ended| matches!(ended, Ok(true) | Err(_)));
+        // A repeated release finds nothing to end, and still has to say it.
+        if gave_back || self.owes_a_word(ns, &release.member) {
+            self.tell_of_change(ns, &release.member).await;
+        }
+        let ended: Result<Vec<bool>> = ended.into_iter().collect();
+        partly(withdrew || gave_back, ended).map(drop)
+    }
+
+    /// Remembers that this very term is not held any more.
+    fn note_given_back(&self, ns: &Namespace, who: &MemberRef, item: &ReleaseItem) {
+        let Some(number) = item.number else { return };
+        let key = self.keys.member(ns, &who.id);
+        self.memory().gave_back(&key, who.incarnation, &item.election, number);
+    }
+
+    /// Whether an item is not too late: it names no term, or exactly the one
+    /// this life holds (rule E1).
+    async fn is_due(&self, ns: &Namespace, who: &MemberRef, item: &ReleaseItem) -> Result<bool> {
+        let Some(number) = item.number else { return Ok(true) };
+        let key = self.keys.election(ns, &item.election);
+        let seen = self.load::<ElectionRecord>(&key).await?;
+        Ok(seen.is_some_and(|s| s.record.number() == number && s.record.is_held_by(who)))
+    }
+
+    /// Ends whichever term this life holds of an election, and keeps the
+    /// vacancy for nobody. Says whether there was one.
+    pub(super) async fn vacate(
+        &self,
+        ns: &Namespace,
+        name: &ElectionName,
+        member: &MemberRef,
+        cause: ReleaseCause,
+    ) -> Result<bool> {
+        let (number, successor, grace) = (None, None, Duration::ZERO);
+        self.end_term(ns, name, Ending { member, number, cause, successor, grace }).await
+    }
+
+    async fn end_term(
+        &self,
+        ns: &Namespace,
+        name: &ElectionName,
+        ending: Ending<'_>,
+    ) -> Result<bool> {
+        let key = self.keys.election(ns, name);
+        for attempt in 0..ATTEMPTS {
+            let seen = self.load::<ElectionRecord>(&key).await?;
+            let held = seen.filter(|s| {
+                s.record.is_held_by(ending.member)
+                    && ending.number.is_none_or(|number| s.record.number() == number)
+            });
+            let Some(held) = held else {
+                // After a conflict it may well have been this very write that
+                // ended it, and others have to hear of that.
+                return Ok(attempt > 0);
+            };
+            let heir = self.heir(ns, &held.record, ending.successor, ending.grace);
+            let mut record = (*held.record).clone();
+            record.vacate(ending.cause, heir.clone(), self.clock.wall());
+            let swapped = self.swap(&key, Some(&held), record, self.now(), None).await?;
+            self.memory().may_have_changed(&key);
+            if swapped.is_some() {
+                if let Some((heir, _)) = heir {
+                    // Only a courtesy: it will find out by itself.
+                    let _ = self.nudge(ns, &heir).await;
+                }
+                return Ok(true);
+            }
+        }
+        Err(too_busy(&key))
+    }
+}
