@@ -20,7 +20,7 @@ const WIDE: [(&str, &str, usize); 5] = [
     ("crates/tenure-core", "Machine", 113),
     ("crates/tenure-sim", "World", 68),
     ("crates/tenure-sqlite", "Txn", 77),
-    ("crates/tenure-store", "Handle", 108),
+    ("crates/tenure-cas", "Handle", 108),
     ("crates/tenure-store", "MemoryState", 68),
 ];
 
