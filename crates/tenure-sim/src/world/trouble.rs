@@ -6,7 +6,7 @@ use super::process::Frozen;
 use super::queue::{Act, Happens};
 use super::{Outage, World};
 use crate::clock::{Nanos, SECOND};
-use crate::config::{Feature, nanos};
+use crate::config::{Feature, StoreKind, nanos};
 use crate::fact::{Fact, Who};
 
 /// The features that come at random times; the others are always there.
@@ -108,7 +108,8 @@ impl World {
     /// hint (H13).
     fn fail_over(&mut self) {
         let wall = self.wall();
-        if !self.store.is_behind_the_clock(wall) {
+        let jumps = self.config.store == StoreKind::Jumping;
+        if jumps && !self.store.is_behind_the_clock(wall) {
             let later = self.now + 100_000_000;
             return self.queue.push(later, Happens::Trouble(Feature::Failovers));
         }
