@@ -6,11 +6,12 @@ use std::time::Duration;
 use tenure_core::{MemberId, Namespace, Preset, Profile, SettingsBuilder};
 use tenure_store::{ManualClock, SharedStore};
 
+use crate::client::{Client, Party};
 use crate::connect::{self, Target};
-use crate::driver::{Plan, random, start};
+use crate::driver::{Connection, Plan, Reach, random};
 use crate::metrics::{Hook, Metrics};
 use crate::time::Time;
-use crate::{Error, Result, Tenure};
+use crate::{Error, Operator, Result, Tenure};
 
 /// Options of a member, made by [`Tenure::builder`].
 ///
@@ -33,7 +34,7 @@ use crate::{Error, Result, Tenure};
 #[derive(Debug)]
 #[must_use]
 pub struct Builder {
-    target: Result<Box<dyn Target>>,
+    source: Result<Source>,
     namespace: Option<String>,
     id: Option<String>,
     endpoints: Vec<String>,
@@ -45,18 +46,32 @@ pub struct Builder {
     read_only: bool,
 }
 
+/// Where the store comes from.
+#[derive(Debug)]
+enum Source {
+    /// It is opened.
+    Target(Box<dyn Target>),
+    /// A member of this process has it open.
+    Open(Arc<Connection>),
+}
+
 impl Builder {
     pub(crate) fn url(url: &str) -> Self {
-        Self::target(connect::parse(url))
+        Self::source(connect::parse(url).map(Source::Target))
     }
 
     pub(crate) fn store(store: SharedStore) -> Self {
-        Self::target(Ok(connect::given(store)))
+        Self::source(Ok(Source::Target(connect::given(store))))
     }
 
-    fn target(target: Result<Box<dyn Target>>) -> Self {
+    /// A member beside one that runs, on its connection.
+    pub(crate) fn beside(connection: Arc<Connection>, time: Time) -> Self {
+        Self { time, ..Self::source(Ok(Source::Open(connection))) }
+    }
+
+    fn source(source: Result<Source>) -> Self {
         Self {
-            target,
+            source,
             namespace: None,
             id: None,
             endpoints: Vec::new(),
@@ -182,29 +197,83 @@ impl Builder {
     /// The member appears in the store with its first candidacy, or with
     /// [`Tenure::join`].
     pub async fn connect(self) -> Result<Tenure> {
-        let target = self.target?;
-        let ns = self.namespace.map_or_else(|| Ok(Namespace::default()), Namespace::new)?;
-        let id = match self.id {
-            Some(id) => MemberId::new(id)?,
-            None => default_id()?,
-        };
+        let source = self.source?;
+        let party = party(self.namespace, self.id, self.settings, &self.time)?;
         let profile = Profile::new(self.endpoints, self.metadata)?;
-        let settings = self.settings.build()?;
-        let plan = Plan {
-            target,
-            ns: ns.clone(),
-            id: id.clone(),
-            profile,
-            settings: settings.clone(),
-            patience: self.patience,
-            time: self.time.clone(),
-            read_only: self.read_only,
-            metrics: Hook::start(self.metrics)
-                .map_err(|source| Error::System { what: "starting a thread", source })?,
+        let metrics = Hook::start(self.metrics)
+            .map_err(|source| Error::System { what: "starting a thread", source })?;
+        let (connection, seat) = match source {
+            Source::Open(connection) => {
+                let seat = connection.seat()?;
+                (connection, seat)
+            }
+            Source::Target(target) => {
+                Connection::open(Reach {
+                    target,
+                    time: self.time,
+                    settings: party.settings.clone(),
+                    read_only: self.read_only,
+                    patience: self.patience,
+                })
+                .await?
+            }
         };
-        let started = start(plan).await?;
-        Ok(Tenure::new(started, ns, id, settings, self.time))
+        let started = connection.start(Plan { party, profile, metrics }, seat).await?;
+        Ok(Tenure::new(started, connection))
     }
+
+    /// Opens the store to read and steer, and joins nothing. [`id`](Self::id) is the name
+    /// under which the journal has what is asked for; endpoints, metadata and metrics are
+    /// of no use here.
+    ///
+    /// Must be called inside a tokio runtime with I/O and time enabled, which carries the
+    /// store's connections from then on. A builder from
+    /// [`Tenure::member_in`](crate::Tenure::member_in) is refused.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// use tenure::Tenure;
+    ///
+    /// let operator = Tenure::builder("memory:").id("ann").namespace("billing").operate().await?;
+    /// assert!(operator.elections().await?.is_empty());
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub async fn operate(self) -> Result<Operator> {
+        let party = party(self.namespace, self.id, self.settings, &self.time)?;
+        let Source::Target(target) = self.source? else {
+            let message = "an operator opens a store of its own: give its URL to Tenure::builder";
+            return Err(Error::Url(message.into()));
+        };
+        if let Err(error) = tokio::runtime::Handle::try_current() {
+            let source = std::io::Error::other(error);
+            return Err(Error::System { what: "finding the tokio runtime", source });
+        }
+        let reach = Reach {
+            target,
+            time: self.time,
+            settings: party.settings.clone(),
+            read_only: self.read_only,
+            patience: self.patience,
+        };
+        let opened = reach.open().await?;
+        Ok(Operator::new(Arc::new(Client::new(opened.store, party))))
+    }
+}
+
+fn party(
+    namespace: Option<String>,
+    id: Option<String>,
+    settings: SettingsBuilder,
+    time: &Time,
+) -> Result<Party> {
+    Ok(Party {
+        ns: namespace.map_or_else(|| Ok(Namespace::default()), Namespace::new)?,
+        id: id.map_or_else(default_id, |id| Ok(MemberId::new(id)?))?,
+        settings: settings.build()?,
+        time: time.clone(),
+    })
 }
 
 /// Host, process, and a random part: in containers host and process alone are

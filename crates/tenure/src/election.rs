@@ -4,19 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Amend, Amended, BadName, ElectionName, ElectionView, Entry, MemberId, Note, Priority, Query,
+    Amended, BadName, ElectionName, ElectionView, Entry, Holder, MemberId, Priority, Seq,
     TermNumber,
 };
 use tokio::sync::oneshot;
 use tracing::Instrument;
 
 use crate::driver::{Answer, Command, Patience};
-use crate::history::PastTerm;
 use crate::member::Shared;
 use crate::observe::Observer;
 use crate::reign::{Phase, Reign};
 use crate::subscription::{HoldingSubscription, Subscription};
-use crate::{Error, Leadership, Result};
+use crate::{Error, Leadership, OperatorElection, PastTerm, Result};
 
 /// An election: stand for it, lead it, follow it, steer it.
 ///
@@ -34,13 +33,15 @@ use crate::{Error, Leadership, Result};
 #[derive(Clone, Debug)]
 pub struct Election {
     pub(crate) shared: Arc<Shared>,
-    name: Result<ElectionName, BadName>,
+    /// All verbs that need no membership.
+    operated: OperatorElection,
     priority: Priority,
 }
 
 impl Election {
     pub(crate) fn new(shared: Arc<Shared>, name: Result<ElectionName, BadName>) -> Self {
-        Self { shared, name, priority: Priority::default() }
+        let operated = OperatorElection::new(shared.client.clone(), name);
+        Self { shared, operated, priority: Priority::default() }
     }
 
     /// Stands with this priority from now on: the highest live candidate is
@@ -53,7 +54,7 @@ impl Election {
 
     /// The election's name, or why it cannot be used.
     pub fn name(&self) -> Result<&ElectionName> {
-        self.name.as_ref().map_err(|bad| Error::Name(bad.clone()))
+        self.operated.name()
     }
 
     /// Stands until this member leads. No failure of the store ends it; drop
@@ -77,8 +78,8 @@ impl Election {
     /// it is paused or kept for another. An error if the store does not answer
     /// in time.
     pub async fn try_campaign(&self) -> Result<Option<Leadership>> {
-        let settings = &self.shared.settings;
-        self.stand(Patience::OneAnswer(settings.request_timeout() * 2)).await
+        let limit = self.shared.client.settings().request_timeout() * 2;
+        self.stand(Patience::OneAnswer(limit)).await
     }
 
     async fn stand(&self, patience: Patience) -> Result<Option<Leadership>> {
@@ -98,7 +99,7 @@ impl Election {
 
     /// The reign of this process in this election, if it leads.
     fn current(&self) -> Option<Arc<Reign>> {
-        let reign = self.shared.board.reign(self.name.as_ref().ok()?)?;
+        let reign = self.shared.board.reign(self.name().ok()?)?;
         reign.is_current(&self.shared.time).then_some(reign)
     }
 
@@ -117,41 +118,37 @@ impl Election {
     }
 
     /// Who leads now, as the store knows it; `None` when nobody does.
-    pub async fn leader(&self) -> Result<Option<tenure_core::Holder>> {
-        Ok(self.view().await?.holder)
+    pub async fn leader(&self) -> Result<Option<Holder>> {
+        self.operated.leader().await
     }
 
     /// The election as it stands, with its candidates.
     pub async fn view(&self) -> Result<ElectionView> {
-        let name = self.name()?.clone();
-        let query = Query { candidates: true, ..Query::elections([name.clone()]) };
-        let snapshot = self.shared.read(query).await?;
-        Ok(snapshot.elections.into_iter().next().unwrap_or_else(|| ElectionView::vacant(name)))
+        self.operated.view().await
     }
 
     /// The newest journal entries of this election, oldest first.
     pub async fn journal(&self, limit: usize) -> Result<Vec<Entry>> {
-        let query = Query { history: limit, ..Query::elections([self.name()?.clone()]) };
-        Ok(self.shared.read(query).await?.history)
+        self.operated.journal(limit).await
     }
 
     /// The newest terms, oldest first: who, from when to when, and why they
     /// ended. As far back as the store keeps its journal.
     pub async fn history(&self, limit: usize) -> Result<Vec<PastTerm>> {
-        crate::history::read(&self.shared, self.name()?, limit).await
+        self.operated.history(limit).await
     }
 
     /// Follows the election without standing: the present state first, then
     /// every change. It survives failures of the store.
     pub fn observe(&self) -> Result<Observer> {
-        Observer::new(&self.shared, self.name()?.clone(), None)
+        Ok(self.operated.observe()?.keeping(self.shared.clone()))
     }
 
     /// Follows the election from a place in the journal, as an earlier
     /// observation reported it: nothing that happened since is skipped, as far
     /// as the store still has it.
-    pub fn observe_from(&self, after: tenure_core::Seq) -> Result<Observer> {
-        Observer::new(&self.shared, self.name()?.clone(), Some(after))
+    pub fn observe_from(&self, after: Seq) -> Result<Observer> {
+        Ok(self.operated.observe_from(after)?.keeping(self.shared.clone()))
     }
 
     /// This member's own changes in this election, in order, the present state
@@ -174,7 +171,7 @@ impl Election {
     /// Asks whoever leads to step down. It is told to stop its work first, and
     /// has its drain time; then the others elect, without it for a while.
     pub async fn ask_to_step_down(&self, reason: impl AsRef<str>) -> Result<Amended> {
-        self.step_down(None, None, reason.as_ref()).await
+        self.operated.ask_to_step_down(reason).await
     }
 
     /// Asks whoever leads to hand over to the candidate `to`.
@@ -183,7 +180,7 @@ impl Election {
         to: &MemberId,
         reason: impl AsRef<str>,
     ) -> Result<Amended> {
-        self.step_down(None, Some(to.clone()), reason.as_ref()).await
+        self.operated.ask_to_hand_over(to, reason).await
     }
 
     /// Asks for a step-down of exactly this term; a newer one is left alone.
@@ -193,31 +190,18 @@ impl Election {
         to: Option<MemberId>,
         reason: impl AsRef<str>,
     ) -> Result<Amended> {
-        self.step_down(Some(number), to, reason.as_ref()).await
-    }
-
-    async fn step_down(
-        &self,
-        number: Option<TermNumber>,
-        to: Option<MemberId>,
-        reason: &str,
-    ) -> Result<Amended> {
-        let (election, by) = (self.name()?.clone(), self.shared.note());
-        let reason = Note::new(reason);
-        self.shared.amend(Amend::StepDown { election, number, to, reason, by }).await
+        self.operated.ask_term_to_step_down(number, to, reason).await
     }
 
     /// Lets nobody be newly elected until [`resume`](Self::resume). Whoever
     /// leads goes on.
     pub async fn pause(&self, reason: impl AsRef<str>) -> Result<Amended> {
-        let (election, by) = (self.name()?.clone(), self.shared.note());
-        self.shared.amend(Amend::Pause { election, reason: Note::new(reason), by }).await
+        self.operated.pause(reason).await
     }
 
     /// Lifts a pause.
     pub async fn resume(&self) -> Result<Amended> {
-        let (election, by) = (self.name()?.clone(), self.shared.note());
-        self.shared.amend(Amend::Resume { election, by }).await
+        self.operated.resume().await
     }
 }
 

@@ -1,5 +1,6 @@
 //! Following the whole journal of a namespace.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{Entry, Namespace, Query, Seq};
@@ -7,8 +8,7 @@ use tenure_store::{Followed, From, SharedStore};
 use tokio::sync::mpsc;
 
 use crate::Result;
-use crate::driver::Command;
-use crate::member::Shared;
+use crate::client::Client;
 use crate::time::Time;
 
 /// How many pieces of news may wait for a slow reader. Past that the journal is
@@ -56,17 +56,18 @@ pub enum Journalled {
 #[derive(Debug)]
 pub struct JournalStream {
     news: mpsc::Receiver<Journalled>,
+    /// Keeps an operator's store open.
+    _client: Arc<Client>,
 }
 
 impl JournalStream {
-    pub(crate) fn new(shared: &Shared, after: Option<Seq>) -> Result<Self> {
+    pub(crate) fn new(client: &Arc<Client>, after: Option<Seq>) -> Result<Self> {
         let (give, news) = mpsc::channel(AHEAD);
-        let time = shared.time.clone();
-        shared.send(Command::Call(Box::new(move |store, ns| {
-            let follow = Follow { store, ns, time, after, give, failing: false };
-            Box::pin(follow.run())
-        })))?;
-        Ok(Self { news })
+        let ns = client.namespace().clone();
+        let time = client.time().clone();
+        let follow = Follow { store: client.store()?, ns, time, after, give, failing: false };
+        client.run_in_background(follow.run());
+        Ok(Self { news, _client: client.clone() })
     }
 
     /// What comes next; `None` once the member is shut down.

@@ -254,13 +254,14 @@ impl Leadership {
     /// or leaving frees it whether or not the lock is held.
     #[must_use]
     pub fn liveness_lock(&self) -> Option<std::os::fd::OwnedFd> {
-        self.held.shared.locks.of(self.term().member.incarnation)
+        self.held.shared.connection.locks.of(self.term().member.incarnation)
     }
 
     /// The term with the store that gave it out, as a fence takes it.
     fn fenced_term(&self) -> FencedTerm<'_> {
-        let shared = &self.held.shared;
-        FencedTerm { store: &shared.capabilities.identity, ns: &shared.ns, term: self.term() }
+        let client = &self.held.shared.client;
+        let store = &client.first_capabilities().identity;
+        FencedTerm { store, ns: client.namespace(), term: self.term() }
     }
 
     /// Proves in the caller's own transaction that no newer term exists, and

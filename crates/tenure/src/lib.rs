@@ -8,6 +8,7 @@ pub struct FrontPage;
 mod builder;
 mod callbacks;
 mod campaigns;
+mod client;
 mod connect;
 mod driver;
 mod election;
@@ -15,7 +16,6 @@ mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
-mod history;
 mod journal;
 mod lead;
 mod leadership;
@@ -30,12 +30,12 @@ mod time;
 pub use builder::Builder;
 pub use callbacks::Callbacks;
 pub use campaigns::Campaigns;
+pub use client::{Operator, OperatorElection, PastTerm};
 pub use connect::schema;
 #[cfg(feature = "sqlite")]
 pub use connect::sqlite_url;
 pub use election::Election;
 pub use error::{Error, LeadError, Result};
-pub use history::PastTerm;
 pub use journal::{JournalStream, Journalled};
 pub use leadership::{Leadership, Stopping};
 pub use member::{Status, Tenure};

@@ -1,23 +1,22 @@
 //! A connected member.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tenure_core::{
-    Amend, Amended, ElectionName, ElectionView, MemberId, MemberRef, MemberView, Namespace, Note,
-    Query, Seq, Settings, Snapshot, Term, Which,
+    Amended, ElectionName, ElectionView, MemberId, MemberRef, MemberView, Namespace, Seq, Settings,
+    Term,
 };
-use tenure_store::{Capabilities, SharedStore, Store};
-use tokio::sync::{mpsc, oneshot};
+use tenure_store::{Capabilities, SharedStore};
+use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::connect::LivenessLocks;
-use crate::driver::{Board, Command, Started, call};
+use crate::client::Client;
+use crate::driver::{Board, Command, Connection, Started, wait_for_end};
 use crate::journal::JournalStream;
 use crate::reign::Reign;
 use crate::time::Time;
-use crate::{Builder, Campaigns, Election, Error, Result};
+use crate::{Builder, Campaigns, Election, Error, Operator, Result};
 
 /// A member: one process's place in the store, and the way to every election.
 ///
@@ -50,18 +49,15 @@ pub struct Tenure {
 pub(crate) struct Shared {
     pub(crate) commands: mpsc::UnboundedSender<Command>,
     pub(crate) board: Arc<Board>,
+    /// Here as well as in the client: a leadership reads the clock with no detour.
     pub(crate) time: Time,
-    pub(crate) ns: Namespace,
-    pub(crate) id: MemberId,
-    pub(crate) settings: Settings,
-    /// As they were at first: what never changes is read from here.
-    pub(crate) capabilities: Capabilities,
-    /// The driver's; it does not outlive it.
-    pub(crate) store: Weak<dyn Store>,
-    pub(crate) locks: LivenessLocks,
-    pub(crate) observations: crate::observe::Hub,
+    pub(crate) client: Arc<Client>,
+    /// All verbs that need no membership.
+    operator: Operator,
+    pub(crate) connection: Arc<Connection>,
     tickets: AtomicU64,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    /// Its sender is gone once the driver has ended.
+    ended: watch::Receiver<()>,
 }
 
 impl Shared {
@@ -74,60 +70,15 @@ impl Shared {
         self.tickets.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Runs a request on the driver's thread, and waits no longer than a
-    /// request may take.
-    async fn ask<T, F>(
-        &self,
-        writes: bool,
-        make: impl FnOnce(SharedStore, Namespace) -> F + Send + 'static,
-    ) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Future<Output = tenure_store::Result<T>> + Send + 'static,
-    {
-        let (time, limit) = (self.time.clone(), self.settings.request_timeout());
-        let asked = call(&self.commands, move |store, ns| {
-            let work = make(store, ns);
-            async move {
-                tokio::select! {
-                    result = work => result,
-                    () = time.sleep(limit) => Err(no_answer(limit, writes)),
-                }
-            }
-        });
-        Ok(asked.await??)
-    }
-
-    pub(crate) async fn read(&self, query: Query) -> Result<Snapshot> {
-        self.ask(false, move |store, ns| async move { store.read(&ns, &query).await }).await
-    }
-
-    pub(crate) async fn amend(&self, amend: Amend) -> Result<Amended> {
-        self.ask(true, move |store, ns| async move { store.amend(&ns, &amend).await }).await
-    }
-
     /// Returns once the driver has dealt with everything that it could: for
     /// tests on a clock that stands.
     pub(crate) async fn idle(&self) {
-        let idle = call(&self.commands, |_, _| async {
-            for _ in 0..32 {
-                tokio::task::yield_now().await;
-            }
-        });
-        // A driver that is gone has nothing left to do.
-        let _ = idle.await;
+        let (done, idle) = oneshot::channel();
+        if self.send(Command::Idle { done }).is_ok() {
+            // A driver that is gone has nothing left to do.
+            let _ = idle.await;
+        }
     }
-
-    pub(crate) fn note(&self) -> Note {
-        Note::new(self.id.as_str())
-    }
-}
-
-fn no_answer(limit: Duration, writes: bool) -> tenure_store::Error {
-    let message = format!("the store did not answer within {limit:?}");
-    let error = tenure_store::Error::new(tenure_store::ErrorKind::Timeout, message)
-        .remedy("check that it runs and can be reached");
-    if writes { error.maybe_applied() } else { error }
 }
 
 impl Tenure {
@@ -146,32 +97,48 @@ impl Tenure {
         Builder::store(store)
     }
 
-    pub(crate) fn new(
-        started: Started,
-        ns: Namespace,
-        id: MemberId,
-        settings: Settings,
-        time: Time,
-    ) -> Self {
-        let Started { commands, board, capabilities, store, locks, thread } = started;
-        let observations = crate::observe::Hub::default();
-        let thread = Mutex::new(Some(thread));
-        let tickets = AtomicU64::new(1);
+    /// Opens the store at `url` to read and steer, and joins nothing. With options:
+    /// [`Builder::operate`].
+    pub async fn operate(url: impl AsRef<str>) -> Result<Operator> {
+        Self::builder(url).operate().await
+    }
+
+    pub(crate) fn new(started: Started, connection: Arc<Connection>) -> Self {
+        let Started { commands, board, client, ended } = started;
         let shared = Shared {
             commands,
             board,
-            time,
-            ns,
-            id,
-            settings,
-            capabilities,
-            store,
-            locks,
-            observations,
-            tickets,
-            thread,
+            time: client.time().clone(),
+            operator: Operator::new(client.clone()),
+            client,
+            connection,
+            tickets: AtomicU64::new(1),
+            ended,
         };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// Options for a member of another namespace that shares this member's thread and
+    /// connections: it has a heartbeat and a [`shutdown`](Self::shutdown) of its own. Its
+    /// id is this member's, and its timings the default ones, unless said otherwise; how
+    /// long the store may take for a request was decided when it was opened. The
+    /// connection is closed when the last of its members is gone.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let tenure = tenure::Tenure::connect("memory:").await?;
+    /// let billing = tenure.member_in("billing").connect().await?;
+    /// let here = tenure.election("nightly").campaign().await?;
+    /// let there = billing.election("nightly").campaign().await?;
+    /// assert!(here.is_current() && there.is_current());
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub fn member_in(&self, namespace: impl Into<String>) -> Builder {
+        Builder::beside(self.shared.connection.clone(), self.shared.time.clone())
+            .namespace(namespace)
+            .id(self.id().as_str())
     }
 
     /// An election of the member's namespace. A name that cannot be used is
@@ -210,27 +177,26 @@ impl Tenure {
     /// The member's id.
     #[must_use]
     pub fn id(&self) -> &MemberId {
-        &self.shared.id
+        self.shared.client.id()
     }
 
     /// The member's namespace.
     #[must_use]
     pub fn namespace(&self) -> &Namespace {
-        &self.shared.ns
+        self.shared.client.namespace()
     }
 
     /// The timings in force.
     #[must_use]
     pub fn settings(&self) -> &Settings {
-        &self.shared.settings
+        self.shared.client.settings()
     }
 
     /// What the store can and cannot do at present: whether notifications arrive, for
     /// one, may change.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
-        let store = self.shared.store.upgrade();
-        store.map_or_else(|| self.shared.capabilities.clone(), |store| store.capabilities())
+        self.shared.operator.capabilities()
     }
 
     /// Becomes a member without standing for anything, so that others see it in
@@ -242,35 +208,31 @@ impl Tenure {
 
     /// The live members of the namespace.
     pub async fn members(&self) -> Result<Vec<MemberView>> {
-        Ok(self.shared.read(Query::members()).await?.members)
+        self.shared.operator.members().await
     }
 
     /// Every election of the namespace, with its candidates.
     pub async fn elections(&self) -> Result<Vec<ElectionView>> {
-        let query = Query { which: Which::All, candidates: true, ..Query::nothing() };
-        Ok(self.shared.read(query).await?.elections)
+        self.shared.operator.elections().await
     }
 
     /// The newest journal entries of the namespace, oldest first, at most
     /// `limit`; and the position they reach.
     pub async fn journal(&self, limit: usize) -> Result<(Seq, Vec<tenure_core::Entry>)> {
-        let query = Query { which: Which::All, history: limit, ..Query::nothing() };
-        let snapshot = self.shared.read(query).await?;
-        Ok((snapshot.seq, snapshot.history))
+        self.shared.operator.journal(limit).await
     }
 
     /// Follows the journal of the namespace: every entry after `after`, or from
     /// now on. It survives failures of the store.
     pub fn follow(&self, after: Option<Seq>) -> Result<JournalStream> {
-        JournalStream::new(&self.shared, after)
+        self.shared.operator.follow(after)
     }
 
     /// Ends a member. Unless `now` is set, what it holds becomes free when its
     /// ttl has run out; with `now`, at once, **while it may still believe that
     /// it leads**: only the fence keeps such a leader harmless.
     pub async fn evict(&self, member: &MemberId, now: bool) -> Result<Amended> {
-        let (member, by) = (member.clone(), self.shared.note());
-        self.shared.amend(Amend::Evict { member, now, by }).await
+        self.shared.operator.evict(member, now).await
     }
 
     /// Says that the store was restored from a backup, rolled back or copied, and may
@@ -278,7 +240,7 @@ impl Tenure {
     /// above what may have been forgotten; who leads goes on leading. The answer is [`Amended::Restored`], or an error from a
     /// store that cannot.
     pub async fn restored(&self) -> Result<Amended> {
-        self.shared.amend(Amend::Restored { by: self.shared.note() }).await
+        self.shared.operator.restored().await
     }
 
     /// How this member and its store are doing. No I/O.
@@ -309,11 +271,8 @@ impl Tenure {
             return Ok(true);
         }
         let confirmed = take.await.unwrap_or(false);
-        let thread = self.shared.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // It has nothing left to do but return.
-            let _ = thread.join();
-        }
+        wait_for_end(&self.shared.ended).await;
+        self.shared.connection.ended().await;
         Ok(confirmed)
     }
 }

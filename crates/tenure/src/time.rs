@@ -23,6 +23,18 @@ impl Time {
         }
     }
 
+    /// Gives a request up when it takes longer than `limit`.
+    pub(crate) async fn within<T>(
+        &self,
+        limit: Duration,
+        request: impl Future<Output = T>,
+    ) -> Option<T> {
+        tokio::select! {
+            answer = request => Some(answer),
+            () = self.sleep(limit) => None,
+        }
+    }
+
     /// Waits for `span` by this clock, roughly: for pauses and for giving
     /// requests up, not for trust.
     pub(crate) async fn sleep(&self, span: Duration) {

@@ -10,16 +10,20 @@ use std::borrow::Cow;
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tenure_core::{Incarnation, Settings};
-use tenure_store::SharedStore;
+use tenure_store::{Backoff, SharedStore};
 
 use crate::time::Time;
 use crate::{Error, Result};
 
 #[cfg(feature = "sqlite")]
 pub use tenure_sqlite::sqlite_url;
+
+/// The pauses before a store that cannot be reached is tried again.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
 
 /// Every store there is, also those that are not compiled in: their errors name the
 /// feature to turn on.
@@ -111,6 +115,34 @@ pub(crate) fn parse(url: &str) -> Result<Box<dyn Target>> {
         return Err(Error::Url(message + &examples()));
     };
     (driver(scheme)?.parse)(url)
+}
+
+/// Opens a store. One that cannot be reached is tried again until `patience` is over.
+pub(crate) async fn open(
+    target: &dyn Target,
+    opening: &Opening<'_>,
+    patience: Duration,
+) -> Result<Opened> {
+    let began = opening.time.now();
+    let mut pauses = PAUSES;
+    let mut tries = 0;
+    loop {
+        let error = match target.open(opening).await {
+            Ok(opened) => return Ok(opened),
+            Err(error) => error,
+        };
+        tries += 1;
+        if patience.is_zero() || !error.may_pass() {
+            return Err(error);
+        }
+        let waited = opening.time.now().since(began);
+        let left = patience.saturating_sub(waited);
+        if left.is_zero() {
+            return Err(Error::StoreAway { waited, tries, last: Box::new(error) });
+        }
+        tracing::warn!(target: "tenure", %error, "the store cannot be reached; trying again");
+        opening.time.sleep(pauses.pause().min(left)).await;
+    }
 }
 
 /// The store that the application has opened itself.

@@ -42,9 +42,11 @@ mod driver {
             let options = self.options.clone().drift_ppm(settings.drift_ppm());
             let options = options.request_timeout(settings.request_timeout());
             let store = SqliteStore::open(&self.path, options.read_only(opening.read_only)).await?;
-            let locks = store.clone();
-            let locks = LivenessLocks(Some(Arc::new(move |life| locks.liveness_lock(life))));
-            Ok(Opened { store: Arc::new(store), locks })
+            let store = Arc::new(store);
+            // Weak: a handle that outlives its member must not keep the file open.
+            let found = Arc::downgrade(&store);
+            let find = move |life| found.upgrade()?.liveness_lock(life);
+            Ok(Opened { store, locks: LivenessLocks(Some(Arc::new(find))) })
         }
     }
 }

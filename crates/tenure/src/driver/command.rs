@@ -1,22 +1,14 @@
 //! What the application's side asks of the driver's thread.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{ElectionName, MemberId, Namespace, Priority, TermNumber, TermRef};
-use tenure_store::SharedStore;
+use tenure_core::{ElectionName, MemberId, Priority, TermNumber, TermRef};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::Result;
 use crate::reign::Reign;
-
-/// A future that runs on the driver's thread.
-pub(crate) type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
-/// Makes such a future from the driver's store.
-pub(crate) type Call = Box<dyn FnOnce(SharedStore, Namespace) -> Job + Send>;
 
 pub(crate) enum Command {
     Join,
@@ -53,7 +45,11 @@ pub(crate) enum Command {
         election: ElectionName,
         number: TermNumber,
     },
-    Call(Call),
+    /// Answered when the driver and the tasks beside it have had every chance to go on:
+    /// for tests on a clock that stands.
+    Idle {
+        done: oneshot::Sender<()>,
+    },
     Shutdown {
         done: oneshot::Sender<bool>,
     },
@@ -112,7 +108,7 @@ impl fmt::Debug for Command {
             Command::Resign { .. } => "Resign",
             Command::Confirm { .. } => "Confirm",
             Command::StopLeading { .. } => "StopLeading",
-            Command::Call(_) => "Call",
+            Command::Idle { .. } => "Idle",
             Command::Shutdown { .. } => "Shutdown",
         })
     }

@@ -24,13 +24,14 @@ use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use board::{Board, PostedChange, Present};
 pub(crate) use command::{Answer, Command, Outcome, Patience};
-pub(crate) use start::{Plan, Started, random, start};
+pub(crate) use start::{Connection, Plan, Reach, Started, random, wait_for_end};
 
 use self::waits::{Campaign, Over, Waits};
+use crate::Error;
+use crate::client::Client;
 use crate::metrics::{Hook, Metric, Verb};
 use crate::reign::{LetGo, Reign, TrustedUntil};
 use crate::time::{Time, Timer};
-use crate::{Error, Result};
 
 /// Everything the loop owns.
 struct Driver {
@@ -39,6 +40,8 @@ struct Driver {
     ns: Namespace,
     time: Time,
     board: Arc<Board>,
+    /// Closed when the driver ends.
+    client: Arc<Client>,
     metrics: Hook,
     /// The member's one trust, where one heartbeat renews everything.
     trust: Arc<TrustedUntil>,
@@ -122,10 +125,8 @@ impl Driver {
         let replies = self.replies.clone();
         tokio::spawn(async move {
             let limit = deadline.since(now);
-            let result = tokio::select! {
-                result = tenure_store::perform(&*store, &ns, &request) => result,
-                () = time.sleep(limit) => Err(too_slow(verb, limit, &request)),
-            };
+            let result = time.within(limit, tenure_store::perform(&*store, &ns, &request)).await;
+            let result = result.unwrap_or_else(|| Err(too_slow(verb, limit, &request)));
             let _ = replies.send(Answered { id, verb, started: now, result });
         });
     }
@@ -185,8 +186,13 @@ impl Driver {
             Command::StopLeading { election, number } => {
                 self.feed(Input::StopLeading { election, number });
             }
-            Command::Call(call) => {
-                tokio::spawn(call(self.store.clone(), self.ns.clone()));
+            Command::Idle { done } => {
+                tokio::spawn(async {
+                    for _ in 0..32 {
+                        tokio::task::yield_now().await;
+                    }
+                    let _ = done.send(());
+                });
             }
             Command::Shutdown { done } => {
                 self.leaving.push(done);
@@ -386,13 +392,14 @@ impl Driver {
 }
 
 impl Drop for Driver {
-    /// However the loop ends, nobody is left believing that it leads.
+    /// However the loop ends, no work is left believing that it leads.
     fn drop(&mut self) {
         for (election, (reign, _)) in self.reigns.drain() {
             // Who waits for a confirmation hears that there will be none.
             drop(reign.end(LostReason::TrustEnded));
             self.board.lost(&election, LostReason::TrustEnded);
         }
+        self.client.close();
     }
 }
 
@@ -400,24 +407,4 @@ fn too_slow(verb: Verb, limit: std::time::Duration, request: &Request) -> tenure
     let message = format!("{} got no answer from the store within {limit:?}", verb.name());
     let error = tenure_store::Error::new(tenure_store::ErrorKind::Timeout, message);
     if matches!(request, Request::Read(_)) { error } else { error.maybe_applied() }
-}
-
-/// Runs a future on the driver's thread and brings its result here.
-pub(crate) async fn call<T, F>(
-    commands: &mpsc::UnboundedSender<Command>,
-    make: impl FnOnce(SharedStore, Namespace) -> F + Send + 'static,
-) -> Result<T>
-where
-    T: Send + 'static,
-    F: Future<Output = T> + Send + 'static,
-{
-    let (give, take) = oneshot::channel();
-    let call: command::Call = Box::new(move |store, ns| {
-        let work = make(store, ns);
-        Box::pin(async move {
-            let _ = give.send(work.await);
-        })
-    });
-    commands.send(Command::Call(call)).map_err(|_| Error::ShutDown)?;
-    take.await.map_err(|_| Error::ShutDown)
 }

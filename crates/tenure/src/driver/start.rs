@@ -1,35 +1,60 @@
-//! Starting the driver: a thread, a runtime, a store, a loop.
+//! Starting drivers: a thread, a runtime and a store, shared by the members that one
+//! process has in any number of namespaces.
+//!
+//! The thread ends with the last of its drivers. A member that is to be started takes a
+//! [`Seat`] first, and none is given out once the last one is gone, so that each of these
+//! has one outcome:
+//!
+//! - **A second namespace is begun while the only member shuts down.** Either its seat is
+//!   taken first, and the shutdown does not wait for the thread, or the connection is
+//!   closed, and the newcomer is told so. One with a seat whose plan arrives after the
+//!   thread has gone is told the same.
+//! - **A member is dropped, not shut down, while another goes on.** Its driver leaves in
+//!   the background and its seat goes with it; the thread stays for the other.
+//! - **The caller stops waiting while the store is opened.** The thread sees it and ends.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tenure_core::{Machine, MemberId, Namespace, Profile, Settings};
-use tenure_store::{Backoff, Capabilities, Store};
-use tokio::sync::{mpsc, oneshot};
+use tenure_core::{Machine, Profile, Settings};
+use tenure_store::SharedStore;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
 
 use super::{Board, Command, Driver, hints::Hints, waits::Waits};
-use crate::connect::{LivenessLocks, Opened, Opening, Target};
+use crate::client::{Client, Party};
+use crate::connect::{self, LivenessLocks, Opened, Opening, Target};
 use crate::metrics::Hook;
 use crate::time::{Time, Timer};
 use crate::{Error, Result};
 
-/// The pauses before a store that cannot be reached is tried again.
-const PAUSES: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
+/// What a connection is opened with.
+#[derive(Debug)]
+pub(crate) struct Reach {
+    pub(crate) target: Box<dyn Target>,
+    pub(crate) time: Time,
+    pub(crate) settings: Settings,
+    pub(crate) read_only: bool,
+    /// How long a store that cannot be reached is waited for.
+    pub(crate) patience: Duration,
+}
 
-/// All that a driver is started with.
+impl Reach {
+    pub(crate) async fn open(&self) -> Result<Opened> {
+        let Self { target, time, settings, read_only, patience } = self;
+        let opening = Opening { time, settings, read_only: *read_only };
+        connect::open(&**target, &opening, *patience).await
+    }
+}
+
+/// What a member is started with.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) target: Box<dyn Target>,
-    pub(crate) ns: Namespace,
-    pub(crate) id: MemberId,
+    pub(crate) party: Party,
     pub(crate) profile: Profile,
-    pub(crate) settings: Settings,
-    /// How long a store that is away is waited for.
-    pub(crate) patience: Duration,
-    pub(crate) time: Time,
-    pub(crate) read_only: bool,
     pub(crate) metrics: Hook,
 }
 
@@ -38,41 +63,101 @@ pub(crate) struct Plan {
 pub(crate) struct Started {
     pub(crate) commands: mpsc::UnboundedSender<Command>,
     pub(crate) board: Arc<Board>,
-    pub(crate) capabilities: Capabilities,
-    pub(crate) store: Weak<dyn Store>,
-    pub(crate) locks: LivenessLocks,
-    pub(crate) thread: JoinHandle<()>,
+    pub(crate) client: Arc<Client>,
+    /// Its sender is gone once the driver has ended.
+    pub(crate) ended: watch::Receiver<()>,
 }
 
-/// What the thread says once the store is connected.
-type Connected = (Capabilities, Weak<dyn Store>, LivenessLocks);
+/// A thread with a runtime and an open store.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    newcomers: mpsc::UnboundedSender<Newcomer>,
+    pub(crate) locks: LivenessLocks,
+    seats: Arc<AtomicUsize>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    /// Its sender is gone once the thread has nothing left to do.
+    ended: watch::Receiver<()>,
+}
 
-/// Starts the thread, connects the store on it, and lets the loop run.
-pub(crate) async fn start(plan: Plan) -> Result<Started> {
-    let seed = u128::from_ne_bytes(random()?);
-    let (commands, take_commands) = mpsc::unbounded_channel();
-    let board = Arc::new(Board::new());
-    let (ready, connected) = oneshot::channel();
-    let for_thread = board.clone();
-    let thread = std::thread::Builder::new()
-        .name("tenure".into())
-        .spawn(move || run_thread(plan, seed, for_thread, take_commands, ready))
-        .map_err(|source| Error::System { what: "starting a thread", source })?;
-    match connected.await {
-        Ok(Ok((capabilities, store, locks))) => {
-            Ok(Started { commands, board, capabilities, store, locks, thread })
-        }
-        Ok(Err(error)) => Err(error),
-        Err(_) => Err(Error::ShutDown),
+/// The right to run one driver on a connection.
+#[derive(Debug)]
+pub(crate) struct Seat(Arc<AtomicUsize>);
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-fn run_thread(
+/// A member on its way to the thread.
+#[derive(Debug)]
+struct Newcomer {
     plan: Plan,
     seed: u128,
-    board: Arc<Board>,
-    commands: mpsc::UnboundedReceiver<Command>,
-    mut ready: oneshot::Sender<Result<Connected>>,
+    seat: Seat,
+    ready: oneshot::Sender<Result<Started>>,
+}
+
+impl Connection {
+    /// Starts a thread, and opens the store on it.
+    pub(crate) async fn open(reach: Reach) -> Result<(Arc<Self>, Seat)> {
+        let (newcomers, arrivals) = mpsc::unbounded_channel();
+        let (ready, opened) = oneshot::channel();
+        let (alive, ended) = watch::channel(());
+        let thread = std::thread::Builder::new()
+            .name("tenure".into())
+            .spawn(move || {
+                run_thread(&reach, arrivals, ready);
+                drop(alive);
+            })
+            .map_err(|source| Error::System { what: "starting a thread", source })?;
+        let locks = opened.await.map_err(|_| Error::ShutDown)??;
+        let seats = Arc::new(AtomicUsize::new(1));
+        let seat = Seat(seats.clone());
+        let thread = Mutex::new(Some(thread));
+        Ok((Arc::new(Self { newcomers, locks, seats, thread, ended }), seat))
+    }
+
+    /// A seat for one more member, unless the last one is gone.
+    pub(crate) fn seat(&self) -> Result<Seat> {
+        let more = |seats: usize| (seats > 0).then(|| seats + 1);
+        let taken = self.seats.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
+        taken.map(|_| Seat(self.seats.clone())).map_err(|_| Error::ShutDown)
+    }
+
+    /// Starts a driver on the connection's thread.
+    pub(crate) async fn start(&self, plan: Plan, seat: Seat) -> Result<Started> {
+        let seed = u128::from_ne_bytes(random()?);
+        let (ready, started) = oneshot::channel();
+        let newcomer = Newcomer { plan, seed, seat, ready };
+        self.newcomers.send(newcomer).map_err(|_| Error::ShutDown)?;
+        started.await.map_err(|_| Error::ShutDown)?
+    }
+
+    /// Waits for the thread, if no member is left to run on it.
+    pub(crate) async fn ended(&self) {
+        if self.seats.load(Ordering::Acquire) > 0 {
+            return;
+        }
+        wait_for_end(&self.ended).await;
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // It has nothing left to do but return.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Returns once the sender is gone.
+pub(crate) async fn wait_for_end(ended: &watch::Receiver<()>) {
+    let mut ended = ended.clone();
+    while ended.changed().await.is_ok() {}
+}
+
+fn run_thread(
+    reach: &Reach,
+    arrivals: mpsc::UnboundedReceiver<Newcomer>,
+    mut ready: oneshot::Sender<Result<LivenessLocks>>,
 ) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -83,32 +168,68 @@ fn run_thread(
     };
     runtime.block_on(async move {
         let opened = tokio::select! {
-            opened = open(&plan) => opened,
-            // Nobody waits for it any more.
+            opened = reach.open() => opened,
+            // The caller has stopped waiting.
             () = ready.closed() => return,
         };
-        let opened = match opened {
-            Ok(opened) => opened,
-            Err(error) => {
-                let _ = ready.send(Err(error));
+        match opened {
+            Ok(Opened { store, locks }) => {
+                if ready.send(Ok(locks)).is_ok() {
+                    run_members(&store, arrivals).await;
+                }
+            }
+            Err(error) => drop(ready.send(Err(error))),
+        }
+    });
+}
+
+/// Runs the drivers of all members until the last one has left.
+async fn run_members(store: &SharedStore, mut arrivals: mpsc::UnboundedReceiver<Newcomer>) {
+    let mut drivers = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            newcomer = arrivals.recv() => match newcomer {
+                Some(newcomer) => newcomer.start(store, &mut drivers),
+                // No handle is left that could start another.
+                None => break,
+            },
+            Some(_) = drivers.join_next() => if drivers.is_empty() {
+                return;
+            },
+        }
+    }
+    while drivers.join_next().await.is_some() {}
+}
+
+impl Newcomer {
+    fn start(self, store: &SharedStore, drivers: &mut JoinSet<()>) {
+        let Self { plan: Plan { party, profile, metrics }, seed, seat, ready } = self;
+        let time = party.time.clone();
+        let timer = match Timer::new(time.clone()) {
+            Ok(timer) => timer,
+            Err(source) => {
+                let _ = ready.send(Err(Error::System { what: "making a timer", source }));
                 return;
             }
         };
-        let (Opened { store, locks }, timer) = opened;
-        let capabilities = store.capabilities();
-        let traits = capabilities.traits();
-        if ready.send(Ok((capabilities, Arc::downgrade(&store), locks))).is_err() {
+        let (commands, take_commands) = mpsc::unbounded_channel();
+        let (replies, take_replies) = mpsc::unbounded_channel();
+        let (alive, ended) = watch::channel(());
+        let board = Arc::new(Board::new());
+        let client = Arc::new(Client::new(store.clone(), party.clone()));
+        let traits = store.capabilities().traits();
+        let started = Started { commands, board: board.clone(), client: client.clone(), ended };
+        if ready.send(Ok(started)).is_err() {
             return;
         }
-        let Plan { ns, id, profile, settings, time, metrics, .. } = plan;
-        let machine = Machine::new(id, profile, settings, traits, seed);
-        let (replies, take_replies) = mpsc::unbounded_channel();
         let driver = Driver {
-            machine,
-            store,
-            ns,
+            machine: Machine::new(party.id, profile, party.settings, traits, seed),
+            store: store.clone(),
+            ns: party.ns,
             time,
             board,
+            client,
             metrics,
             trust: Arc::default(),
             reigns: HashMap::new(),
@@ -118,41 +239,13 @@ fn run_thread(
             replies,
             hints: Hints::new(),
         };
-        // As a task of its own, which wakes without a look at the whole runtime.
-        drop(tokio::spawn(driver.run(timer, commands, take_replies)).await);
-    });
-}
-
-async fn open(plan: &Plan) -> Result<(Opened, Timer)> {
-    let opened = open_patiently(plan).await?;
-    let timer = Timer::new(plan.time.clone())
-        .map_err(|source| Error::System { what: "making a timer", source })?;
-    Ok((opened, timer))
-}
-
-/// Opens the store. One that is away is tried again until the patience is over.
-async fn open_patiently(plan: &Plan) -> Result<Opened> {
-    let began = plan.time.now();
-    let mut pauses = PAUSES;
-    let mut tries = 0;
-    let Plan { time, settings, read_only, .. } = plan;
-    let opening = Opening { time, settings, read_only: *read_only };
-    loop {
-        let error = match plan.target.open(&opening).await {
-            Ok(opened) => return Ok(opened),
-            Err(error) => error,
-        };
-        tries += 1;
-        if plan.patience.is_zero() || !error.may_pass() {
-            return Err(error);
-        }
-        let waited = plan.time.now().since(began);
-        let left = plan.patience.saturating_sub(waited);
-        if left.is_zero() {
-            return Err(Error::StoreAway { waited, tries, last: Box::new(error) });
-        }
-        tracing::warn!(target: "tenure", %error, "the store cannot be reached; trying again");
-        plan.time.sleep(pauses.pause().min(left)).await;
+        // A task of its own, which wakes without a look at the whole runtime.
+        drivers.spawn(async move {
+            driver.run(timer, take_commands, take_replies).await;
+            // In this order: whoever sees the end of the driver sees its seat free.
+            drop(seat);
+            drop(alive);
+        });
     }
 }
 

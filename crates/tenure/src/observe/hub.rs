@@ -12,8 +12,7 @@ use tenure_store::{Followed, Following, From, SharedStore};
 use tokio::sync::mpsc;
 
 use super::track::{Subscribed, Track};
-use crate::driver::Command;
-use crate::member::Shared;
+use crate::client::Client;
 use crate::time::Time;
 use crate::{Error, Result};
 
@@ -22,7 +21,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 
 /// The way to the watch: started with the first observer.
 #[derive(Debug, Default)]
-pub(crate) struct Hub {
+pub(crate) struct Observations {
     watch: Mutex<Option<mpsc::UnboundedSender<New>>>,
     tracks: Arc<Mutex<HashMap<ElectionName, Arc<Track>>>>,
 }
@@ -50,23 +49,23 @@ impl Drop for Arrivals {
     }
 }
 
-impl Hub {
+impl Observations {
     /// The track of an election; a private one for an observer that resumes,
     /// since it must hear again what the others have heard. It is subscribed
     /// to before anybody can post to it or forget it.
     pub(super) fn watch(
         &self,
-        shared: &Shared,
+        client: &Client,
         election: ElectionName,
         after: Option<Seq>,
     ) -> Result<(Arc<Track>, Subscribed)> {
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
         let give = match watch.take() {
             Some(give) => give,
-            None => self.start(shared)?,
+            None => self.start(client)?,
         };
         // Where there is no journal there is nothing to resume from.
-        let after = after.filter(|_| shared.capabilities.journal);
+        let after = after.filter(|_| client.first_capabilities().journal);
         let (track, subscribed) = match after {
             Some(after) => {
                 let track = Arc::new(Track::resumed(after));
@@ -87,27 +86,22 @@ impl Hub {
         Ok((track, subscribed))
     }
 
-    fn start(&self, shared: &Shared) -> Result<mpsc::UnboundedSender<New>> {
+    fn start(&self, client: &Client) -> Result<mpsc::UnboundedSender<New>> {
         let (give, take) = mpsc::unbounded_channel();
-        let new = Arrivals(take);
-        let (time, limit) = (shared.time.clone(), shared.settings.request_timeout());
-        let shared_tracks = self.tracks.clone();
-        shared.send(Command::Call(Box::new(move |store, ns| {
-            let watch = Watch {
-                new,
-                store,
-                ns,
-                time,
-                limit,
-                shared_tracks,
-                tracks: HashMap::new(),
-                resuming: Vec::new(),
-                profiles: HashMap::new(),
-                look: HashSet::new(),
-                cursor: None,
-            };
-            Box::pin(watch.run())
-        })))?;
+        let watch = Watch {
+            new: Arrivals(take),
+            store: client.store()?,
+            ns: client.namespace().clone(),
+            time: client.time().clone(),
+            limit: client.settings().request_timeout(),
+            shared_tracks: self.tracks.clone(),
+            tracks: HashMap::new(),
+            resuming: Vec::new(),
+            profiles: HashMap::new(),
+            look: HashSet::new(),
+            cursor: None,
+        };
+        client.run_in_background(watch.run());
         Ok(give)
     }
 }
@@ -204,13 +198,10 @@ impl Watch {
         &self,
         request: impl Future<Output = tenure_store::Result<T>>,
     ) -> tenure_store::Result<T> {
-        tokio::select! {
-            result = request => result,
-            () = self.time.sleep(self.limit) => Err(tenure_store::Error::new(
-                tenure_store::ErrorKind::Timeout,
-                format!("the store did not answer an observer within {:?}", self.limit),
-            )),
-        }
+        self.time.within(self.limit, request).await.unwrap_or_else(|| {
+            let message = format!("the store did not answer an observer within {:?}", self.limit);
+            Err(tenure_store::Error::new(tenure_store::ErrorKind::Timeout, message))
+        })
     }
 
     async fn read(&self, query: Query) -> tenure_store::Result<Snapshot> {
@@ -379,7 +370,7 @@ impl Watch {
 
     fn forget_unwatched(&mut self) {
         let mut shared = self.shared_tracks.lock().unwrap_or_else(PoisonError::into_inner);
-        // Under the lock of `Hub::watch`, nobody subscribes meanwhile.
+        // Under the lock of `Observations::watch`, nobody subscribes meanwhile.
         self.tracks.retain(|election, tracks| {
             tracks.retain(|track| {
                 let watched = track.is_watched();

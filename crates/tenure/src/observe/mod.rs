@@ -14,10 +14,11 @@ use tenure_core::{ElectionName, MemberId, Note, Pause, Profile, Seq, Term, TermN
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-pub(crate) use hub::Hub;
+pub(crate) use hub::Observations;
 
 use self::track::Track;
 use crate::Result;
+use crate::client::Client;
 use crate::member::Shared;
 
 /// Something observed, with its place in the journal (zero where the store
@@ -96,6 +97,8 @@ pub enum Observed {
 #[derive(Debug)]
 pub struct Observer {
     state: State,
+    /// A member's observer keeps the member.
+    _member: Option<Arc<Shared>>,
 }
 
 enum State {
@@ -118,8 +121,8 @@ impl std::fmt::Debug for State {
 }
 
 struct Inner {
-    /// Keeps the member, and so the watch, alive.
-    _shared: Arc<Shared>,
+    /// Keeps the watch alive.
+    _client: Arc<Client>,
     track: Arc<Track>,
     ready: VecDeque<Observation>,
     news: broadcast::Receiver<Arc<Observation>>,
@@ -127,13 +130,17 @@ struct Inner {
 
 impl Observer {
     pub(crate) fn new(
-        shared: &Arc<Shared>,
+        client: &Arc<Client>,
         election: ElectionName,
         after: Option<Seq>,
     ) -> Result<Self> {
-        let (track, (ready, news)) = shared.observations.watch(shared, election, after)?;
-        let inner = Inner { _shared: shared.clone(), track, ready, news };
-        Ok(Self { state: State::Idle(Box::new(inner)) })
+        let (track, (ready, news)) = client.observations().watch(client, election, after)?;
+        let inner = Inner { _client: client.clone(), track, ready, news };
+        Ok(Self { state: State::Idle(Box::new(inner)), _member: None })
+    }
+
+    pub(crate) fn keeping(self, member: Arc<Shared>) -> Self {
+        Self { _member: Some(member), ..self }
     }
 
     /// The next observation; `None` once the member is shut down.

@@ -244,7 +244,7 @@ impl Stage {
 
     /// A step short enough for every member's shortest timing.
     fn step(&self) -> Duration {
-        let heartbeats = self.members().into_iter().map(|m| m.settings.heartbeat() / 4);
+        let heartbeats = self.members().into_iter().map(|m| m.client.settings().heartbeat() / 4);
         heartbeats.min().unwrap_or(Duration::from_secs(1)).max(Duration::from_millis(1))
     }
 

@@ -12,8 +12,8 @@ use tenure_core::{
     Snapshot, Term, TermNumber, Timestamp,
 };
 
+use super::Client;
 use crate::Result;
-use crate::member::Shared;
 
 /// A term, with its end if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl PastTerm {
 
 /// The newest terms of an election, oldest first.
 pub(crate) async fn read(
-    shared: &Shared,
+    client: &Client,
     name: &ElectionName,
     limit: usize,
 ) -> Result<Vec<PastTerm>> {
@@ -57,7 +57,7 @@ pub(crate) async fn read(
     let mut asked = limit.saturating_mul(6);
     loop {
         let query = Query { history: asked, ..Query::elections([name.clone()]) };
-        let Snapshot { elections, history, .. } = shared.read(query).await?;
+        let Snapshot { elections, history, .. } = client.read(query).await?;
         let mut terms = terms(&history);
         if terms.len() < limit && history.len() >= asked {
             asked = asked.saturating_mul(8);

@@ -1,0 +1,143 @@
+//! A handle that reads and steers without being a member.
+
+use std::sync::Arc;
+
+use tenure_core::{
+    Amend, Amended, ElectionName, ElectionView, Entry, MemberId, MemberView, Namespace, Query, Seq,
+    Which,
+};
+use tenure_store::Capabilities;
+
+use super::{Client, OperatorElection, Party};
+use crate::Result;
+use crate::journal::JournalStream;
+
+/// A connection that reads and steers elections and joins nothing: for scripts,
+/// dashboards and services that only look, or ask others to act.
+///
+/// It has no membership, no heartbeat and no thread of its own: requests run on the
+/// tokio runtime in which it was opened. Clones are the same connection, which is closed
+/// with the last of them and of what was made from it. Made by [`Tenure::operate`] or,
+/// with options, by [`Builder::operate`]; a [`Tenure`] has the same verbs.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// use tenure::Tenure;
+///
+/// let tenure = Tenure::connect("memory:shown").await?;
+/// let leadership = tenure.election("nightly").campaign().await?;
+///
+/// let operator = Tenure::operate("memory:shown").await?;
+/// let leader = operator.election("nightly").leader().await?;
+/// assert_eq!(leader.map(|holder| holder.member.id).as_ref(), Some(tenure.id()));
+/// assert_eq!(operator.members().await?.len(), 1); // the operator is no member
+///
+/// operator.election("nightly").ask_to_step_down("maintenance").await?;
+/// leadership.stopping().await;
+/// # Ok(()) })
+/// # }
+/// ```
+///
+/// [`Tenure`]: crate::Tenure
+/// [`Tenure::operate`]: crate::Tenure::operate
+/// [`Builder::operate`]: crate::Builder::operate
+#[derive(Clone, Debug)]
+pub struct Operator {
+    client: Arc<Client>,
+}
+
+impl Operator {
+    pub(crate) fn new(client: Arc<Client>) -> Self {
+        Self { client }
+    }
+
+    /// The same connection, for another namespace of the store.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// let operator = tenure::Tenure::operate("memory:").await?;
+    /// let billing = operator.in_namespace("billing")?;
+    /// assert_eq!(billing.namespace().as_str(), "billing");
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub fn in_namespace(&self, namespace: impl Into<String>) -> Result<Self> {
+        let party = Party {
+            ns: Namespace::new(namespace.into())?,
+            id: self.client.id().clone(),
+            settings: self.client.settings().clone(),
+            time: self.client.time().clone(),
+        };
+        Ok(Self { client: Arc::new(self.client.beside(party)?) })
+    }
+
+    /// The operator's namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &Namespace {
+        self.client.namespace()
+    }
+
+    /// The name under which the journal has what this operator asks for; see
+    /// [`Builder::id`](crate::Builder::id).
+    #[must_use]
+    pub fn id(&self) -> &MemberId {
+        self.client.id()
+    }
+
+    /// What the store can and cannot do at present.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        self.client.capabilities()
+    }
+
+    /// An election of the operator's namespace. A name that cannot be used is refused by
+    /// the first call that needs it.
+    #[must_use]
+    pub fn election(&self, name: impl AsRef<str>) -> OperatorElection {
+        OperatorElection::new(self.client.clone(), ElectionName::new(name))
+    }
+
+    /// The live members of the namespace.
+    pub async fn members(&self) -> Result<Vec<MemberView>> {
+        Ok(self.client.read(Query::members()).await?.members)
+    }
+
+    /// Every election of the namespace, with its candidates.
+    pub async fn elections(&self) -> Result<Vec<ElectionView>> {
+        let query = Query { which: Which::All, candidates: true, ..Query::nothing() };
+        Ok(self.client.read(query).await?.elections)
+    }
+
+    /// The newest journal entries of the namespace, oldest first, at most `limit`; and
+    /// the position they reach.
+    pub async fn journal(&self, limit: usize) -> Result<(Seq, Vec<Entry>)> {
+        let query = Query { which: Which::All, history: limit, ..Query::nothing() };
+        let snapshot = self.client.read(query).await?;
+        Ok((snapshot.seq, snapshot.history))
+    }
+
+    /// Follows the journal of the namespace: every entry after `after`, or from now on.
+    /// It survives failures of the store.
+    pub fn follow(&self, after: Option<Seq>) -> Result<JournalStream> {
+        self.client.follow(after)
+    }
+
+    /// Ends a member. Unless `now` is set, what it holds becomes free when its ttl has
+    /// run out; with `now`, at once, **while it may still believe that it leads**: only
+    /// the fence keeps such a leader harmless.
+    pub async fn evict(&self, member: &MemberId, now: bool) -> Result<Amended> {
+        let evict = Amend::Evict { member: member.clone(), now, by: self.client.note() };
+        self.client.amend(evict).await
+    }
+
+    /// Says that the store was restored from a backup, rolled back or copied, and may
+    /// have forgotten terms that it gave out. The next number of every election jumps
+    /// by at least 2^20, so that no forgotten number is given out again; leaders are not
+    /// disturbed. The answer is [`Amended::Restored`], or an error from a store that
+    /// cannot.
+    pub async fn restored(&self) -> Result<Amended> {
+        self.client.amend(Amend::Restored { by: self.client.note() }).await
+    }
+}
