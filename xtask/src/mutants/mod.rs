@@ -8,6 +8,7 @@
 mod ledger;
 mod places;
 mod programs;
+mod reach;
 mod record;
 mod runner;
 mod rust;
@@ -160,6 +161,8 @@ struct Statement {
     name: String,
     /// Of the function that it is in.
     digest: String,
+    /// The function, if the server counts its calls.
+    counted: Option<String>,
     /// The file's text as it is.
     whole: String,
     /// And broken.
@@ -219,6 +222,7 @@ fn broken(file: &Path, whole: &str) -> Vec<Statement> {
             file: file.to_owned(),
             name,
             digest: part.map(|part| part.digest.clone()).unwrap_or_default(),
+            counted: part.filter(|part| part.counted).map(|part| part.name.clone()),
             whole: whole.to_owned(),
             text: sql::broken(whole, &mutant),
             what: mutant.what,

@@ -12,6 +12,9 @@ pub(super) struct Part {
     at: Range<usize>,
     /// Changes when the text does; comments and spaces do not count.
     pub(super) digest: String,
+    /// Whether the server counts its calls: it puts functions in SQL in the place of the
+    /// call, but not those in plpgsql.
+    pub(super) counted: bool,
 }
 
 /// What can be made by a file.
@@ -47,7 +50,8 @@ pub(super) fn parts(sql: &str) -> Vec<Part> {
         let from_byte = tokens.get(from).map_or(0, |token| token.at.start);
         let to_byte = tokens.get(to).map_or(sql.len(), |token| token.at.start);
         let digest = digest(tokens[from..to].iter().map(word));
-        found.push(Part { name, at: from_byte..to_byte, digest });
+        let counted = (from..to).any(|place| is(place, "plpgsql"));
+        found.push(Part { name, at: from_byte..to_byte, digest, counted });
     }
     found
 }
@@ -77,6 +81,7 @@ mod tests {
         let parts = parts(sql);
         let names: Vec<_> = parts.iter().map(|part| part.name.as_str()).collect();
         assert_eq!(names, ["_f", "i"]);
+        assert!(!parts[0].counted);
         assert_eq!(part_at(&parts, sql.find("b $$").unwrap()).unwrap().name, "_f");
         assert_eq!(part_at(&parts, sql.find("GRANT").unwrap()).unwrap().name, "i");
     }

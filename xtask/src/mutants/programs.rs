@@ -13,7 +13,7 @@ use crate::failure::{Doing, Failure, Outcome};
 type Places = BTreeMap<PathBuf, Vec<(usize, u64)>>;
 
 /// A set of programs that may be broken.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Programs {
     pub(super) all: Vec<Built>,
     places: Places,

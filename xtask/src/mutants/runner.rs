@@ -38,6 +38,8 @@ pub(super) struct Task {
 #[derive(Debug)]
 pub(super) struct Finished {
     pub(super) test: usize,
+    /// The process that it was.
+    pub(super) process: u32,
     pub(super) ended: Ended,
     pub(super) took: Duration,
     /// Its output, if it did not pass.
@@ -120,7 +122,8 @@ impl Running {
             Ended::Passed => String::new(),
             _ => String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned(),
         };
-        Finished { test: self.task.test, ended, took: self.from.elapsed(), said }
+        let process = self.child.id();
+        Finished { test: self.task.test, process, ended, took: self.from.elapsed(), said }
     }
 }
 

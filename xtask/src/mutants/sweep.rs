@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use super::ledger::{Fate, Ledger};
 use super::programs::{self, Programs};
+use super::reach::Reach;
 use super::record::Record;
 use super::scratch::Scratch;
 use super::worker::{self, Shared, Worker};
@@ -43,14 +44,27 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
     let tests = programs::tests(&built)?;
     let name = |(program, name): &(usize, String)| format!("{} {name}", built[*program].target);
     let names: Vec<_> = tests.iter().map(name).collect();
-    let shared = Shared {
+    let reached = kept.join(format!("{package}.reach.tsv"));
+    let mut shared = Shared {
         built: &built,
         tests: &tests,
         names: &names,
         ledger: Mutex::new(ledger),
         record: Mutex::new(Record::open(&kept.join(format!("{package}.tests.tsv")))),
+        reach: Reach::open(&reached),
         slots: SLOTS,
     };
+    if !shared.reach.knows(&names) {
+        let programs = Programs::default();
+        let servers = started(&[package])?;
+        worker::prepare(&servers)?;
+        let folder = kept.join("worker-0");
+        let reach = Worker { shared: &shared, programs, folder, servers }.reach()?;
+        if let Some(reach) = reach {
+            reach.write(&reached)?;
+            shared.reach = reach;
+        }
+    }
     let workers: Vec<_> = (0..options.jobs)
         .map(|number| {
             let folder = kept.join(format!("worker-{number}"));

@@ -1,7 +1,7 @@
 //! One of those who work side by side: it breaks its own copy of the programs, runs the
 //! tests in a database of their own, and says what became of the mutant.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::Statement;
 use super::ledger::{Entry, Fate, Ledger};
 use super::programs::Programs;
+use super::reach::Reach;
 use super::record::Record;
 use super::runner::{self, Ended, Finished, Task};
 use super::scratch::Built;
@@ -34,6 +35,7 @@ pub(super) struct Shared<'a> {
     pub(super) names: &'a [String],
     pub(super) ledger: Mutex<Ledger>,
     pub(super) record: Mutex<Record>,
+    pub(super) reach: Reach,
     /// How many tests a worker runs at a time.
     pub(super) slots: usize,
 }
@@ -93,12 +95,39 @@ impl Worker<'_> {
         }
     }
 
+    /// Runs all tests with nothing broken, and asks the server what each of them called.
+    /// `None` where no server counts.
+    pub(super) fn reach(&self) -> Outcome<Option<Reach>> {
+        let place = Place::make(self)?;
+        let Some((_, url)) = place.environment.iter().find(|(key, _)| key == POSTGRES) else {
+            return Ok(None);
+        };
+        let count = self.shared.tests.len();
+        let tasks = (0..count).map(|test| self.task(self.shared.built, test)).collect();
+        let mut processes = BTreeMap::new();
+        runner::run(tasks, self.shared.slots * 2, &place.environment, &place.folder, |finished| {
+            let name = &self.shared.names[finished.test];
+            if finished.ended == Ended::Passed {
+                lock(&self.shared.record).passed(name, finished.took);
+            } else {
+                println!("     fails with nothing broken: {name}");
+                lock(&self.shared.record).doubt(name);
+            }
+            processes.insert(finished.process, name.clone());
+            true
+        })?;
+        let counted = "SELECT schemaname, funcname FROM pg_stat_user_functions";
+        Ok(Some(Reach::counted(&processes, &psql_in(url, &[counted])?)))
+    }
+
     /// The tests in the order in which they are tried, by their places.
     fn order(&self, mutant: &Statement) -> Vec<usize> {
         let record = lock(&self.shared.record);
         let names = self.shared.names;
         let order = record.order(names, &mutant.name, &lock(&self.shared.ledger));
-        order.iter().filter_map(|name| names.iter().position(|other| other == name)).collect()
+        let reaches = |name: &&&str| self.shared.reach.may(name, mutant.counted.as_deref());
+        let order = order.iter().filter(reaches);
+        order.filter_map(|name| names.iter().position(|other| other == name)).collect()
     }
 
     /// How many of these a first look takes.
@@ -220,8 +249,12 @@ impl Place {
 pub(super) fn prepare(servers: &Servers) -> Outcome {
     let environment = servers.environment();
     let url = environment.iter().find(|(key, _)| key == POSTGRES).map(|(_, url)| url);
-    let hasten = ["ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"];
-    url.map_or(Ok(()), |url| psql(url, &hasten))
+    let hasten = [
+        "ALTER SYSTEM SET fsync = off",
+        "ALTER SYSTEM SET track_functions = 'all'",
+        "SELECT pg_reload_conf()",
+    ];
+    url.map_or(Ok(()), |url| psql(url, &hasten).map(drop))
 }
 
 fn remake(folder: &Path) -> Outcome {
@@ -233,19 +266,24 @@ fn remake(folder: &Path) -> Outcome {
 }
 
 /// Has the server do something, beside the database that the tests use.
-fn psql(url: &str, statements: &[&str]) -> Outcome {
+fn psql(url: &str, statements: &[&str]) -> Outcome<String> {
     let server = url.rsplit_once('/').map_or(url, |(server, _)| server);
+    psql_in(&format!("{server}/template1"), statements)
+}
+
+fn psql_in(url: &str, statements: &[&str]) -> Outcome<String> {
     let mut line = Command::new("psql");
-    line.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"]).stdin(Stdio::null());
+    line.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--no-align", "--tuples-only"]);
     for statement in statements {
         line.args(["--command", statement]);
     }
     let output = line
-        .arg(format!("{server}/template1"))
+        .arg(url)
+        .stdin(Stdio::null())
         .output()
         .doing(|| "run psql, which comes with PostgreSQL".into())?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
     Err(Failure::new(format!("`{}` failed: {why}", statements.join("; "))))
