@@ -77,6 +77,26 @@ mod tests {
         assert_eq!(seen.len(), 99 * 20, "the seeds 0 and 0 << 64 are one and the same");
     }
 
+    /// The generator is SplitMix64: with an empty upper half, these are its own figures.
+    #[test]
+    fn the_generator_is_the_one_it_is_said_to_be() {
+        let mut plain = Entropy::new(0);
+        let first = 0xe220_a839_7b1d_cdaf;
+        assert_eq!([plain.next(), plain.next()], [first, 0x6e78_9e6a_a1b9_65f4]);
+        let seed = 3 << 64 | 5;
+        assert_eq!(Entropy::new(seed).next(), 0xb787_bd43_ffbe_532e);
+        let incarnation = Entropy::new(seed).incarnation();
+        assert_eq!(incarnation.as_u128(), 0x5b05_09e8_1b50_3096_54ba_1a43_eb95_e6bf);
+    }
+
+    #[test]
+    #[cfg(feature = "model")]
+    fn without_jitter_nothing_is_spread() {
+        let mut entropy = Entropy::new(7);
+        entropy.steady();
+        assert_eq!(entropy.up_to(Duration::from_secs(1)), Duration::ZERO);
+    }
+
     #[test]
     fn jitter_stays_within_its_quarter() {
         let mut entropy = Entropy::new(7);

@@ -134,6 +134,14 @@ mod tests {
         }
     }
 
+    /// The figures that are written down: the jump, and the clock's microseconds.
+    #[test]
+    fn the_floor_is_the_clock_in_microseconds() {
+        assert_eq!(Era::JUMP, 65_536);
+        let era = Era::START.raised(at(1_000));
+        assert_eq!((era.count(), era.floor()), (1, 1_000_000));
+    }
+
     /// B27: a clock that is behind does not take the jump away, nor does an election
     /// that was forgotten altogether begin where it began before.
     #[test]

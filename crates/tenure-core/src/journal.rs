@@ -245,3 +245,104 @@ impl Entry {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    fn election(name: &str) -> ElectionName {
+        ElectionName::new(name).unwrap()
+    }
+
+    fn member(id: &str) -> MemberRef {
+        MemberRef::new(MemberId::new(id).unwrap(), Incarnation::from_u128(9))
+    }
+
+    fn released(name: &str, by: &str) -> Happening {
+        Happening::Released {
+            election: election(name),
+            number: TermNumber::new(1),
+            member: member(by),
+            cause: ReleaseCause::Resigned,
+            heir: Some(member("heir").id),
+        }
+    }
+
+    fn elected(name: &str, who: &str) -> Happening {
+        Happening::Elected {
+            term: Term {
+                election: election(name),
+                number: TermNumber::new(2),
+                member: member(who),
+                elected_at: Timestamp::from_unix_millis(0),
+            },
+        }
+    }
+
+    fn hints(happened: &[Happening]) -> Vec<Hint> {
+        let entry = |what: &Happening| Entry {
+            seq: Seq::START,
+            at: Timestamp::from_unix_millis(0),
+            what: what.clone(),
+        };
+        Entry::hints(&happened.iter().map(entry).collect::<Vec<_>>()).collect()
+    }
+
+    #[test]
+    fn places_are_counted_from_the_start() {
+        assert_eq!(Seq::START.get(), 0);
+        assert_eq!(Seq::new(7).next().get(), 8);
+        assert_eq!(Seq::new(u64::MAX).next().get(), u64::MAX);
+    }
+
+    #[test]
+    fn each_happening_names_its_election() {
+        let by = Note::default();
+        let named = [
+            released("e", "a"),
+            elected("e", "a"),
+            Happening::Stood {
+                election: election("e"),
+                member: member("a"),
+                priority: Priority::new(1),
+            },
+            Happening::Resumed { election: election("e"), by },
+        ];
+        for what in named {
+            assert_eq!(what.election(), Some(&election("e")), "{what:?}");
+        }
+        assert_eq!(Happening::Left { member: member("a") }.election(), None);
+    }
+
+    /// A vacancy is told with its heir, and a life that is over with its incarnation.
+    #[test]
+    fn what_changes_a_plan_is_hinted_at() {
+        let heir = Some(member("heir").id);
+        let vacant = Hint::Vacant { election: election("e"), heir };
+        assert_eq!(hints(&[released("e", "a")]), [vacant]);
+        assert_eq!(hints(&[elected("e", "a")]), [Hint::Election(election("e"))]);
+        let gone = Happening::Left { member: member("a") };
+        assert_eq!(hints(&[gone]), [Hint::Gone(Incarnation::from_u128(9))]);
+        let stood = Happening::Stood {
+            election: election("e"),
+            member: member("a"),
+            priority: Priority::new(1),
+        };
+        assert_eq!(hints(&[stood]), []);
+    }
+
+    /// An election that is won in the step that frees it is not vacant: who got it from
+    /// another is told, and who won it anew itself knows.
+    #[test]
+    fn a_term_that_is_passed_on_leaves_no_vacancy() {
+        let on = Hint::Handed { election: election("e"), to: member("b").id };
+        let won = Hint::Election(election("e"));
+        assert_eq!(hints(&[released("e", "a"), elected("e", "b")]), [on, won.clone()]);
+        assert_eq!(hints(&[released("e", "a"), elected("e", "a")]), [won]);
+        // Another election's vacancy stays one.
+        let both = hints(&[released("e", "a"), elected("f", "b")]);
+        assert!(matches!(&both[..], [Hint::Vacant { .. }, Hint::Election(_)]), "{both:?}");
+    }
+}

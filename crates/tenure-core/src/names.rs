@@ -278,10 +278,20 @@ mod tests {
         assert!(ElectionName::new("ünïcødé 選挙").is_ok());
     }
 
+    /// What is refused is shown, and cut where it is long.
+    #[test]
+    fn a_refused_name_is_shown_up_to_its_fortieth_character() {
+        let short = ElectionName::new(format!("{}\n", "x".repeat(39))).unwrap_err().to_string();
+        assert!(short.contains(&format!("\"{}\\n\"", "x".repeat(39))), "{short}");
+        let long = ElectionName::new("x".repeat(MAX_NAME + 1)).unwrap_err().to_string();
+        assert!(long.contains(&format!("\"{}…\"", "x".repeat(40))), "{long}");
+    }
+
     #[test]
     fn profiles_are_refused_above_their_bounds_with_the_reason() {
         let ok = Profile::new(vec!["h:1"; MAX_ENDPOINTS], vec![0xff; MAX_METADATA]).unwrap();
         assert_eq!(ok.metadata().len(), MAX_METADATA);
+        assert_eq!(ok.endpoints(), ["h:1"; MAX_ENDPOINTS]);
         let many = Profile::new(vec!["h:1"; MAX_ENDPOINTS + 1], b"").unwrap_err();
         assert!(format!("{many}").contains("17 endpoints"), "{many}");
         let big = Profile::new(["h:1"], vec![0; MAX_METADATA + 1]).unwrap_err();
