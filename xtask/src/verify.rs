@@ -6,8 +6,9 @@ use crate::steps::{Steps, cargo, has_cargo_command};
 use crate::tidy;
 
 /// What others may depend on by itself.
-const LIBRARIES: [&str; 7] = [
+const LIBRARIES: [&str; 8] = [
     "tenure-core",
+    "tenure-rules",
     "tenure-store",
     "tenure-cas",
     "tenure-sqlite",

@@ -16,5 +16,6 @@ pub use clock::{BootClock, Clock, ManualClock};
 pub use error::{Error, ErrorKind, Result};
 pub use fence::{FenceBlocking, FenceError, FenceIn, FencedTerm};
 pub use identity::{BadStoreId, Identity, StoreId};
-pub use memory::{MemoryState, MemoryStore};
+pub use memory::MemoryStore;
 pub use store::{Followed, Following, From, SharedStore, Store, perform, to_machine};
+pub use tenure_rules::MemoryState;

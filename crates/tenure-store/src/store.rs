@@ -17,7 +17,7 @@ use crate::{Capabilities, Result};
 ///
 /// A namespace has **members**, **elections**, **candidacies** and a
 /// **journal**. Names, numbers and what each verb does to them are specified
-/// by [`MemoryStore`](crate::MemoryStore), which is written to be read.
+/// by the functions of [`tenure_rules`], which are written to be read.
 ///
 /// A member is *live* while it has not been ended and less than the ttl it
 /// wrote last has passed since its last heartbeat, its join or its last win, by

@@ -59,6 +59,7 @@ const STATED: [Stated; 2] = [
 /// The crates that cargo-mutants is run over.
 const CRATES: [&str; 8] = [
     "tenure-core",
+    "tenure-rules",
     "tenure-store",
     "tenure-cas",
     "tenure-sqlite",

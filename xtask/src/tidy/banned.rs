@@ -1,4 +1,4 @@
-//! What may not stand in code: anywhere, and in core.
+//! What may not stand in code: anywhere, and in what is pure.
 
 use super::Finding;
 use super::source::{code, has_word};
@@ -12,11 +12,11 @@ const EVERYWHERE: [(&str, &str); 5] = [
     ("#![allow(warnings", "allow what is meant, where it is meant, with the reason"),
 ];
 
-/// Core is fed time, randomness and answers; it fetches nothing.
-const CORE: [&str; 7] =
+/// Core and the rules are fed time, randomness and answers; they fetch nothing.
+const PURE: [&str; 7] =
     ["std::time", "std::thread", "std::fs", "std::net", "std::env", "std::process", "tokio"];
 
-const CORE_DIR: &str = "crates/tenure-core/";
+const PURE_DIRS: [&str; 2] = ["crates/tenure-core/", "crates/tenure-rules/"];
 
 /// `code` is source without comments and literals.
 pub(crate) fn everywhere(path: &str, code: &str) -> Vec<Finding> {
@@ -34,19 +34,20 @@ pub(crate) fn everywhere(path: &str, code: &str) -> Vec<Finding> {
 }
 
 /// `code` is source without comments and literals.
-pub(crate) fn in_core(path: &str, code: &str) -> Vec<Finding> {
-    if !path.starts_with(CORE_DIR) {
+pub(crate) fn in_pure(path: &str, code: &str) -> Vec<Finding> {
+    if !PURE_DIRS.iter().any(|folder| path.starts_with(folder)) {
         return Vec::new();
     }
     let mut found = Vec::new();
     let mut before = "";
     for (number, line) in code.lines().enumerate() {
-        for what in CORE.iter().filter(|what| has_word(line, what)) {
-            let text = format!("`{what}` in core: time and answers are arguments");
+        for what in PURE.iter().filter(|what| has_word(line, what)) {
+            let text = format!("`{what}` in what is pure: time and answers are arguments");
             found.push(Finding::at(path, number + 1, text));
         }
         if has_word(line, "extern crate std") && before.trim() != "#[cfg(test)]" {
-            let text = "std in core: only tests may have it, by `#[cfg(test)]` on the line above";
+            let text =
+                "std in what is pure: only tests may have it, by `#[cfg(test)]` on the line above";
             found.push(Finding::at(path, number + 1, text));
         }
         if !line.trim().is_empty() {
@@ -56,9 +57,13 @@ pub(crate) fn in_core(path: &str, code: &str) -> Vec<Finding> {
     found
 }
 
-/// Without `no_std` the list above could be walked around.
-pub(crate) fn core_is_no_std(lib: Option<&str>) -> Option<Finding> {
-    let path = "crates/tenure-core/src/lib.rs";
+/// Without `no_std` the list above could be walked around. `lib` gives the text of a file.
+pub(crate) fn pure_is_no_std<'a>(lib: impl Fn(&str) -> Option<&'a str>) -> Vec<Finding> {
+    let roots = PURE_DIRS.iter().map(|folder| format!("{folder}src/lib.rs"));
+    roots.filter_map(|path| is_no_std(&path, lib(&path))).collect()
+}
+
+fn is_no_std(path: &str, lib: Option<&str>) -> Option<Finding> {
     let Some(text) = lib else { return Some(Finding::of_file(path, "it is not there")) };
     let said = code(text).lines().any(|line| line.trim() == "#![no_std]");
     (!said).then(|| Finding::of_file(path, "it lacks `#![no_std]`, which keeps clocks and I/O out"))
@@ -89,31 +94,36 @@ mod tests {
         assert!(everywhere("a.rs", "my_todo!(); #[test] fn ignored() {}").is_empty());
     }
 
-    /// Core neither reads a clock nor does I/O; other crates may.
+    /// Core and the rules neither read a clock nor do I/O; other crates may.
     #[test]
-    fn core_may_not_name_clocks_or_io() {
+    fn what_is_pure_may_not_name_clocks_or_io() {
         for sample in ["use std::time::Instant;", "std::fs::read(x)", "use tokio::sync::Notify;"] {
             let code = format!("\n{sample}");
-            assert_eq!(lines(&in_core("crates/tenure-core/src/a.rs", &code)), [2], "{sample}");
-            assert!(in_core("crates/tenure-store/src/a.rs", &code).is_empty());
+            for folder in PURE_DIRS {
+                let path = format!("{folder}src/a.rs");
+                assert_eq!(lines(&in_pure(&path, &code)), [2], "{path}: {sample}");
+            }
+            assert!(in_pure("crates/tenure-store/src/a.rs", &code).is_empty());
         }
-        assert!(in_core("crates/tenure-core/src/a.rs", "use core::time::Duration;").is_empty());
+        assert!(in_pure("crates/tenure-core/src/a.rs", "use core::time::Duration;").is_empty());
     }
 
     /// `no_std` with std brought back is not `no_std`; tests may have it.
     #[test]
-    fn core_may_have_std_in_tests_only() {
+    fn what_is_pure_may_have_std_in_tests_only() {
         let path = "crates/tenure-core/src/lib.rs";
-        assert_eq!(lines(&in_core(path, "extern crate alloc;\nextern crate std;")), [2]);
-        assert!(in_core(path, "#[cfg(test)]\nextern crate std;").is_empty());
+        assert_eq!(lines(&in_pure(path, "extern crate alloc;\nextern crate std;")), [2]);
+        assert!(in_pure(path, "#[cfg(test)]\nextern crate std;").is_empty());
     }
 
     /// A comment that says `no_std` is not `no_std`.
     #[test]
-    fn core_must_be_no_std() {
-        assert_eq!(core_is_no_std(Some("#![no_std]\nextern crate alloc;")), None);
-        assert!(core_is_no_std(Some("// #![no_std]")).is_some());
-        assert!(core_is_no_std(Some("/*\n#![no_std]\n*/")).is_some());
-        assert!(core_is_no_std(None).is_some());
+    fn what_is_pure_must_be_no_std() {
+        let found = |text: Option<&str>| is_no_std("lib.rs", text);
+        assert_eq!(found(Some("#![no_std]\nextern crate alloc;")), None);
+        assert!(found(Some("// #![no_std]")).is_some());
+        assert!(found(Some("/*\n#![no_std]\n*/")).is_some());
+        assert!(found(None).is_some());
+        assert_eq!(pure_is_no_std(|_| None).len(), 2);
     }
 }

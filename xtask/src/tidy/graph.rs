@@ -9,6 +9,8 @@ use crate::metadata::Package;
 pub(crate) enum Layer {
     /// The protocol; knows nobody.
     Core,
+    /// What a store does; knows the protocol's words alone.
+    Rules,
     /// The contract.
     Store,
     /// What a family of stores has in common.
@@ -33,6 +35,7 @@ pub(crate) fn layer(name: &str) -> Option<Layer> {
     Some(match name {
         "tenure" => Layer::Facade,
         "tenure-core" => Layer::Core,
+        "tenure-rules" => Layer::Rules,
         "tenure-store" => Layer::Store,
         "tenure-cas" => Layer::Family,
         "tenure-conformance" | "tenure-model" | "tenure-sim" | "tenure-testkit" => Layer::Proof,
@@ -49,9 +52,10 @@ pub(crate) fn layer(name: &str) -> Option<Layer> {
 fn below(layer: Layer) -> &'static [Layer] {
     match layer {
         Layer::Core => &[],
-        Layer::Store | Layer::Shared => &[Layer::Core],
-        Layer::Family => &[Layer::Core, Layer::Store],
-        Layer::Backend | Layer::Proof => &[Layer::Core, Layer::Store, Layer::Family],
+        Layer::Rules | Layer::Shared => &[Layer::Core],
+        Layer::Store => &[Layer::Core, Layer::Rules],
+        Layer::Family => &[Layer::Core, Layer::Rules, Layer::Store],
+        Layer::Backend | Layer::Proof => &[Layer::Core, Layer::Rules, Layer::Store, Layer::Family],
         Layer::Facade => &[Layer::Core, Layer::Store, Layer::Backend],
         Layer::Above => &[Layer::Facade, Layer::Shared, Layer::Above],
     }
@@ -70,6 +74,9 @@ pub(crate) fn check(packages: &[Package]) -> Vec<Finding> {
                 }
                 None if own == Layer::Core => {
                     format!("it depends on {name}: core has no dependencies at all")
+                }
+                None if own == Layer::Rules => {
+                    format!("it depends on {name}: the rules depend on core alone")
                 }
                 _ => continue,
             };
@@ -125,7 +132,10 @@ mod tests {
     fn arrows_point_one_way() {
         for (from, to) in [
             ("tenure-store", "tenure-core"),
+            ("tenure-rules", "tenure-core"),
+            ("tenure-store", "tenure-rules"),
             ("tenure-store", "rustix"),
+            ("tenure-sqlite", "tenure-rules"),
             ("tenure-sqlite", "tenure-store"),
             ("tenure-cas", "tenure-store"),
             ("tenure-object", "tenure-cas"),
@@ -143,6 +153,9 @@ mod tests {
         for (from, to) in [
             ("tenure-core", "serde"),
             ("tenure-core", "tenure-store"),
+            ("tenure-rules", "serde"),
+            ("tenure-rules", "tenure-store"),
+            ("tenure", "tenure-rules"),
             ("tenure-store", "tenure-sqlite"),
             ("tenure-store", "tenure-cas"),
             ("tenure-store", "tenure-conformance"),

@@ -88,14 +88,14 @@ fn findings(packages: &[Package], files: &Files) -> Vec<Finding> {
         found.extend(length::file(path, text));
         found.extend(length::functions(path, code));
         found.extend(banned::everywhere(path, code));
-        found.extend(banned::in_core(path, code));
+        found.extend(banned::in_pure(path, code));
         found.extend(graph::names_backends(path, code, packages));
     }
     for (path, text) in files.ending(".sql") {
         found.extend(length::file(path, text));
         found.extend(length::sql(path, text));
     }
-    found.extend(banned::core_is_no_std(files.get("crates/tenure-core/src/lib.rs")));
+    found.extend(banned::pure_is_no_std(|path| files.get(path)));
     for (path, text) in files.ending(".md") {
         found.extend(links::check(path, text, |target| files.exists(target)));
     }

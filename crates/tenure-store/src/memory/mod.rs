@@ -1,16 +1,7 @@
-//! The memory store: the contract's reference, written to be read.
-//!
-//! [`MemoryState`] is the specification: one namespace, every verb a short
-//! function of the time and the request. [`MemoryStore`] only adds a lock, a
-//! clock and a bell for those who follow.
+//! The memory store: the rules over maps, behind a lock, with a clock and a bell for those
+//! who follow.
 
-mod amend;
-mod claim;
 mod follow;
-mod journal;
-mod life;
-mod read;
-mod state;
 #[cfg(test)]
 mod tests;
 
@@ -23,9 +14,8 @@ use tenure_core::{
     Amend, Amended, Beat, Claim, Claims, Heartbeat, Join, Joined, MemberRef, Mono, Namespace,
     Query, Release, Snapshot, Timestamp,
 };
+use tenure_rules::MemoryState;
 use tokio::sync::Notify;
-
-pub use state::MemoryState;
 
 use crate::{
     BootClock, Capabilities, Clock, Error, ErrorKind, Following, From, Identity, Result,
@@ -80,7 +70,7 @@ impl MemoryStore {
     /// An empty store on this clock.
     #[must_use]
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
-        Self::keeping(clock, journal::DEFAULT_BOUND)
+        Self::keeping(clock, MemoryState::JOURNAL_BOUND)
     }
 
     /// An empty store on this clock whose journals keep `bound` entries each.

@@ -1,18 +1,16 @@
 //! The journal of one namespace: ordered, gap-free, and bounded.
 
-use std::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 
-use tenure_core::{Entry, Happening, MemberRef, ReleaseCause, Seq, Timestamp};
-
-/// How many entries are kept unless something else is asked for.
-pub(super) const DEFAULT_BOUND: usize = 10_000;
+use tenure_core::{Entry, Happening, MemberRef, Seq};
 
 /// The newest entries, each one place after the one before.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Journal {
     entries: VecDeque<Entry>,
-    /// How each life came to its end, of those whose end is among the entries.
-    ends: BTreeMap<MemberRef, ReleaseCause>,
+    /// The place of the end of each life whose end is among the entries.
+    ends: BTreeMap<MemberRef, Seq>,
     last: Seq,
     bound: usize,
 }
@@ -22,15 +20,17 @@ impl Journal {
         Self { entries: VecDeque::new(), ends: BTreeMap::new(), last: Seq::START, bound }
     }
 
-    /// Writes one line, and drops the oldest if there are too many (H27).
-    pub(super) fn write(&mut self, at: Timestamp, what: Happening) {
-        self.last = self.last.next();
-        self.ends.extend(ending(&what));
-        self.entries.push_back(Entry { seq: self.last, at, what });
+    /// Appends an entry, and drops the oldest if there are too many (H27).
+    pub(super) fn append(&mut self, entry: Entry) {
+        self.last = entry.seq;
+        if let Some(life) = ending(&entry.what) {
+            self.ends.insert(life.clone(), entry.seq);
+        }
+        self.entries.push_back(entry);
         while self.entries.len() > self.bound {
-            let gone = self.entries.pop_front().and_then(|entry| ending(&entry.what));
-            if let Some((life, _)) = gone {
-                self.ends.remove(&life);
+            let gone = self.entries.pop_front();
+            if let Some(life) = gone.as_ref().and_then(|entry| ending(&entry.what)) {
+                self.ends.remove(life);
             }
         }
     }
@@ -43,9 +43,11 @@ impl Journal {
         self.last = place;
     }
 
-    /// How a life came to its end, if the entry that says so is still kept.
-    pub(super) fn end_of(&self, life: &MemberRef) -> Option<ReleaseCause> {
-        self.ends.get(life).copied()
+    /// The entry that tells how a life ended, if it is still kept.
+    pub(super) fn end_of(&self, life: &MemberRef) -> Option<&Entry> {
+        let place = self.ends.get(life)?;
+        let index = place.get().checked_sub(self.trimmed().get())?.checked_sub(1)?;
+        self.entries.get(usize::try_from(index).ok()?)
     }
 
     /// The place of the newest entry ever written.
@@ -76,11 +78,10 @@ impl Journal {
     }
 }
 
-/// Which life this is the end of, and what that means for its terms.
-fn ending(what: &Happening) -> Option<(MemberRef, ReleaseCause)> {
+/// The life that this is the end of.
+fn ending(what: &Happening) -> Option<&MemberRef> {
     match what {
-        Happening::Left { member } => Some((member.clone(), ReleaseCause::Left)),
-        Happening::Ended { member, cause } => Some((member.clone(), ReleaseCause::Ended(*cause))),
+        Happening::Left { member } | Happening::Ended { member, .. } => Some(member),
         _ => None,
     }
 }
@@ -88,14 +89,15 @@ fn ending(what: &Happening) -> Option<(MemberRef, ReleaseCause)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_core::{Incarnation, MemberId};
+    use tenure_core::{Incarnation, MemberId, Timestamp};
 
     fn written(bound: usize, count: u128) -> Journal {
         let mut journal = Journal::bounded(bound);
         for life in 1..=count {
             let id = MemberId::new("a").unwrap();
             let member = MemberRef::new(id, Incarnation::from_u128(life));
-            journal.write(Timestamp::default(), Happening::Left { member });
+            let (seq, at) = (journal.last().next(), Timestamp::default());
+            journal.append(Entry { seq, at, what: Happening::Left { member } });
         }
         journal
     }

@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+
+extern crate alloc;
+
+#[cfg(test)]
+extern crate std;
+
+mod amend;
+mod claim;
+mod life;
+mod memory;
+pub mod rank;
+mod read;
+mod release;
+mod rows;
+mod step;
+mod view;
+
+pub use amend::amend;
+pub use claim::claim;
+pub use life::{heartbeat, join, leave};
+pub use memory::MemoryState;
+pub use read::read;
+pub use release::release;
+pub use rows::{CandidacyRow, ElectionRow, Held, MemberRow, Moment, ReadRows, Reserved, WriteRows};
