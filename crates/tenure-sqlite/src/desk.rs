@@ -195,7 +195,7 @@ impl Desk {
         let answer = step(&mut txn)?;
         txn.finish(self.shared.options.journal_keep)?;
         let held = match txn.wrote() {
-            true => Some(Beside { total: txn.total()?, number: txn.won }),
+            true => Some(Beside { total: txn.total()?, number: txn.highest }),
             false => None,
         };
         Ok((answer, held, txn.over))

@@ -13,15 +13,21 @@ use std::path::Path;
 
 use rusqlite::params;
 use tenure_core::{Era, Seq};
+use tenure_rules::WriteRows;
 
 use crate::error::{Fault, Outcome};
 use crate::journal::number;
 use crate::txn::Txn;
 
 impl Txn<'_> {
-    /// The present era.
-    pub(crate) fn era(&self) -> Outcome<Era> {
-        Ok(Era::new(self.meta("era")?, self.meta("floor")?))
+    /// The present era. A claim of a thousand elections reads it once.
+    pub(crate) fn present_era(&self) -> Outcome<Era> {
+        if let Some(era) = self.era.get() {
+            return Ok(era);
+        }
+        let era = Era::new(self.meta("era")?, self.meta("floor")?);
+        self.era.set(Some(era));
+        Ok(era)
     }
 
     fn meta(&self, name: &str) -> Outcome<u64> {
@@ -34,10 +40,11 @@ impl Txn<'_> {
     /// Begins an era in which no number is below `least`; and makes every member look at
     /// what it leads: its term may be among what was forgotten.
     pub(crate) fn raise(&mut self, least: u64) -> Outcome<()> {
-        let era = self.era()?.raised(self.wall).at_least(least);
+        let era = self.present_era()?.raised(self.wall).at_least(least);
         let values = params![number(era.count()), number(era.floor())];
         self.run(include_str!("sql/meta_raise.sql"), values)?;
         self.run(include_str!("sql/member_attention_all.sql"), [])?;
+        self.era.set(Some(era));
         Ok(())
     }
 
@@ -50,31 +57,11 @@ impl Txn<'_> {
     /// What lies beside the file may know of more than it has.
     pub(crate) fn compare(&mut self, beside: Beside) -> Outcome<()> {
         let lacking = beside.total.saturating_sub(self.total()?);
-        self.go_on(Seq::new(self.seq().get() + lacking), beside.number + 1)
-    }
-
-    /// A member has heard of more than the journal has: what it heard of was
-    /// forgotten. In the same step in which that is found out, and before any number
-    /// is given out.
-    pub(crate) fn catch_up(&mut self, seen: Seq) -> Outcome<()> {
-        self.go_on(seen, 0)
-    }
-
-    fn go_on(&mut self, seen: Seq, least: u64) -> Outcome<()> {
-        if self.seq() >= seen {
+        if lacking == 0 {
             return Ok(());
         }
-        let found = self.seq().get();
-        self.go_on_after(seen);
-        self.raise(least)?;
-        tracing::error!(
-            namespace = self.ns,
-            seen = seen.get(),
-            found,
-            "the file was rolled back: it has less of the journal than was seen of it before; the \
-             era of term numbers rises"
-        );
-        Ok(())
+        self.go_on_after(Seq::new(self.seq().get() + lacking))?;
+        self.raise(beside.number + 1)
     }
 }
 

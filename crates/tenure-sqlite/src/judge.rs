@@ -21,8 +21,10 @@ use crate::lives::{Lives, Probe};
 pub(crate) enum Sighted {
     /// A life, by its heartbeats.
     Life(Incarnation),
-    /// A reservation, by its election and the number it follows.
-    Vacancy(String, String),
+    /// A reservation, by its namespace and election and the number it follows.
+    Vacancy((String, String)),
+    /// A term that was handed over, by its namespace and election and its number.
+    Handed((String, String)),
 }
 
 /// When this process first saw rows of other boots as they are now.
@@ -98,6 +100,11 @@ impl Judge<'_> {
         span.checked_sub(self.now.since(from)).filter(|left| !left.is_zero())
     }
 
+    /// When the stamp's span is over, on this judge's clock; now, if it is over.
+    pub(crate) fn until(&self, stamp: &Stamp) -> Mono {
+        self.now + self.remaining(stamp).unwrap_or_default()
+    }
+
     /// Whether the process of a life written in `boot` is dead for certain: the
     /// file with the inode `lock` is free.
     pub(crate) fn proven_dead(&self, life: Incarnation, boot: &str, lock: u64) -> bool {
@@ -109,11 +116,6 @@ impl Judge<'_> {
     /// Whether a process works under a life written in `boot`, dead or alive.
     pub(crate) fn at_work(&self, life: Incarnation, boot: &str) -> bool {
         self.lives.is_some_and(|lives| boot == self.boot && lives.at_work(life))
-    }
-
-    /// How long ago an instant of `boot` was; zero where that cannot be known.
-    pub(crate) fn elapsed(&self, boot: &str, at: Mono) -> Duration {
-        if boot == self.boot { self.now.since(at) } else { Duration::ZERO }
     }
 }
 

@@ -6,6 +6,7 @@ compile_error!(
      Turn the feature off, or use a store with a server."
 );
 
+mod access;
 mod boot;
 mod desk;
 mod era;

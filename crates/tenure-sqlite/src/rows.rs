@@ -1,17 +1,18 @@
-//! Rows of the tables, as values.
+//! Rows of the tables, as values, and what they mean to the rules at one moment.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use rusqlite::Row;
 use tenure_core::{
-    BadName, ElectionName, Incarnation, MemberId, MemberRef, Mono, Note, Pause, Priority, Profile,
-    StepDown, TermNumber, Timestamp,
+    BadName, ElectionName, Incarnation, MemberId, MemberRef, Mono, Nonce, Note, Pause, Priority,
+    Profile, Seq, StepDown, TermNumber, Timestamp,
 };
+use tenure_rules::{CandidacyRow, ElectionRow, Held, MemberRow, Reserved};
 
 use crate::error::{Fault, Outcome};
 use crate::journal::number;
-use crate::judge::{Sighted, Stamp};
+use crate::judge::{Judge, Sighted, Stamp};
 
 /// A span as the tables keep it.
 pub(crate) fn nanos(span: Duration) -> i64 {
@@ -57,78 +58,64 @@ fn incarnation(text: &str) -> Outcome<Incarnation> {
 /// A row of `tenure_members`.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
-    pub(crate) member: MemberRef,
     pub(crate) boot: String,
     /// The inode of its lock file.
     pub(crate) lock: u64,
     beat: u64,
     beat_at: Mono,
-    pub(crate) ttl: Duration,
-    pub(crate) holds: u32,
-    pub(crate) attention: u64,
-    pub(crate) condemned: bool,
-    pub(crate) joined_at: Timestamp,
-    pub(crate) profile: Profile,
+    row: MemberRow,
 }
 
 impl Member {
     pub(crate) fn read(row: &Row<'_>) -> Outcome<Self> {
         Ok(Self {
-            member: member_ref(row)?,
             boot: row.get("boot")?,
             lock: row.get::<_, i64>("lock")?.cast_unsigned(),
             beat: row.get("beat")?,
             beat_at: Mono::from_nanos(row.get("beat_at")?),
-            ttl: Duration::from_nanos(row.get("ttl")?),
-            holds: row.get("holds")?,
-            attention: row.get("attention")?,
-            condemned: row.get("condemned")?,
-            joined_at: Timestamp::from_unix_millis(row.get("joined_at")?),
-            profile: profile(row)?,
+            row: MemberRow {
+                member: member_ref(row)?,
+                profile: profile(row)?,
+                ttl: Duration::from_nanos(row.get("ttl")?),
+                // Not before somebody judges.
+                until: Mono::ZERO,
+                joined_at: Timestamp::from_unix_millis(row.get("joined_at")?),
+                attention: row.get("attention")?,
+                condemned: row.get("condemned")?,
+                takes_over: row.get("takes_over")?,
+                holds: row.get("holds")?,
+            },
         })
     }
 
-    /// What its life is judged by.
-    pub(crate) fn stamp(&self) -> Stamp {
-        Stamp {
-            what: Sighted::Life(self.member.incarnation),
+    /// The row with the moment at which its ttl runs out on the judge's clock.
+    pub(crate) fn judged(self, judge: &Judge<'_>) -> MemberRow {
+        let stamp = Stamp {
+            what: Sighted::Life(self.row.member.incarnation),
             count: self.beat,
-            boot: self.boot.clone(),
+            boot: self.boot,
             at: self.beat_at,
-            span: self.ttl,
-        }
+            span: self.row.ttl,
+        };
+        MemberRow { until: judge.until(&stamp), ..self.row }
+    }
+
+    pub(crate) fn life(&self) -> Incarnation {
+        self.row.member.incarnation
     }
 }
 
 /// A row of `tenure_elections`.
 #[derive(Clone, Debug)]
 pub(crate) struct Election {
-    pub(crate) name: ElectionName,
-    pub(crate) number: TermNumber,
-    pub(crate) holder: Option<MemberRef>,
-    pub(crate) elected_at: Timestamp,
-    /// Who won last and by which attempt, whether or not the term still stands.
-    pub(crate) winner: Option<(Incarnation, u64)>,
-    pub(crate) paused: Option<Pause>,
-    pub(crate) step_down: Option<StepDown>,
-    pub(crate) reserved: Option<Reserved>,
-}
-
-/// A vacancy that is kept for somebody.
-#[derive(Clone, Debug)]
-pub(crate) struct Reserved {
-    pub(crate) heir: MemberId,
-    pub(crate) stamp: Stamp,
+    row: ElectionRow,
+    /// Until when a vacancy is kept.
+    kept: Option<Stamp>,
+    /// Until when a term that was handed over stands unconfirmed.
+    lapses: Option<Stamp>,
 }
 
 impl Election {
-    /// An election without a row.
-    pub(crate) fn unknown(name: ElectionName) -> Self {
-        let (number, elected_at) = (TermNumber::NONE, Timestamp::default());
-        let (holder, winner, paused, step_down, reserved) = (None, None, None, None, None);
-        Self { name, number, holder, elected_at, winner, paused, step_down, reserved }
-    }
-
     pub(crate) fn read(row: &Row<'_>) -> Outcome<Self> {
         let text = |column: &str| row.get::<_, Option<String>>(column);
         let id = |column: &str| -> Outcome<Option<MemberId>> {
@@ -137,71 +124,88 @@ impl Election {
         let life = |column: &str| -> Outcome<Option<Incarnation>> {
             text(column)?.map(|hex| incarnation(&hex)).transpose()
         };
-        let own: String = row.get("name")?;
-        let own = name("tenure_elections", &own)?;
+        let own: ElectionName = name("tenure_elections", &row.get::<_, String>("name")?)?;
         let number = TermNumber::new(row.get("number")?);
-        let nonce = row.get::<_, i64>("nonce")?.cast_unsigned();
-        let pause = (text("pause_reason")?, text("pause_by")?);
-        let step = (text("step_reason")?, text("step_by")?);
+        let heir = id("heir")?;
+        let handed = row.get("handed")?;
+        let elected_at = Timestamp::from_unix_millis(row.get("elected_at")?);
+        let nonce = Nonce::new(row.get::<_, i64>("nonce")?.cast_unsigned());
+        let pause = text("pause_reason")?.zip(text("pause_by")?);
+        let step_down = match text("step_reason")?.zip(text("step_by")?) {
+            Some((reason, by)) => {
+                let to = id("step_to")?;
+                Some(StepDown { number, reason: Note::new(reason), by: Note::new(by), to })
+            }
+            None => None,
+        };
+        let place = (row.get::<_, String>("ns")?, own.as_str().to_owned());
         Ok(Self {
-            holder: id("holder")?.zip(life("incarnation")?).map(|(i, l)| MemberRef::new(i, l)),
-            elected_at: Timestamp::from_unix_millis(row.get("elected_at")?),
-            winner: life("winner")?.map(|winner| (winner, nonce)),
-            paused: pause
-                .0
-                .zip(pause.1)
-                .map(|(reason, by)| Pause { reason: Note::new(reason), by: Note::new(by) }),
-            step_down: match step {
-                (Some(reason), Some(by)) => {
-                    let (reason, by) = (Note::new(reason), Note::new(by));
-                    Some(StepDown { number, reason, by, to: id("step_to")? })
-                }
-                _ => None,
+            kept: match heir {
+                Some(_) => stamp(row, "heir", Sighted::Vacancy(place.clone()), number)?,
+                None => None,
             },
-            reserved: reserved(row, &own, number, id("heir")?)?,
-            name: own,
-            number,
+            lapses: stamp(row, "lapse", Sighted::Handed(place), number)?,
+            row: ElectionRow {
+                name: own,
+                number,
+                era: row.get("era")?,
+                won: life("winner")?.map(|winner| (winner, nonce)),
+                holder: id("holder")?.zip(life("incarnation")?).map(|(id, life)| Held {
+                    member: MemberRef::new(id, life),
+                    elected_at,
+                    handed,
+                    lapses: None,
+                }),
+                step_down,
+                paused: pause
+                    .map(|(reason, by)| Pause { reason: Note::new(reason), by: Note::new(by) }),
+                reserved: heir.map(|member| Reserved { member, until: Mono::ZERO }),
+            },
         })
     }
 
-    pub(crate) fn is_held_by(&self, member: &MemberRef) -> bool {
-        self.holder.as_ref() == Some(member)
+    /// The row with its instants on the judge's clock.
+    pub(crate) fn judged(self, judge: &Judge<'_>) -> ElectionRow {
+        let mut row = self.row;
+        if let (Some(reserved), Some(kept)) = (&mut row.reserved, &self.kept) {
+            reserved.until = judge.until(kept);
+        }
+        if let Some(held) = &mut row.holder {
+            held.lapses = self.lapses.as_ref().map(|lapses| judge.until(lapses));
+        }
+        row
     }
 }
 
-fn reserved(
+/// The instant and span in the columns that begin with `column`; none without a boot.
+fn stamp(row: &Row<'_>, column: &str, what: Sighted, number: TermNumber) -> Outcome<Option<Stamp>> {
+    let part = |part: &str| format!("{column}_{part}");
+    let Some(boot) = row.get(part("boot").as_str())? else { return Ok(None) };
+    Ok(Some(Stamp {
+        what,
+        count: number.get(),
+        boot,
+        at: Mono::from_nanos(row.get(part("from").as_str())?),
+        span: Duration::from_nanos(row.get(part("span").as_str())?),
+    }))
+}
+
+/// A candidacy out of a row that has its member's `id` and `incarnation`; the boot it
+/// began in is in the column `boot`.
+pub(crate) fn candidacy(
     row: &Row<'_>,
     election: &ElectionName,
-    number: TermNumber,
-    heir: Option<MemberId>,
-) -> Outcome<Option<Reserved>> {
-    let Some(heir) = heir else { return Ok(None) };
-    let stamp = Stamp {
-        what: Sighted::Vacancy(row.get("ns")?, election.as_str().to_owned()),
-        count: number.get(),
-        boot: row.get("heir_boot")?,
-        at: Mono::from_nanos(row.get("heir_from")?),
-        span: Duration::from_nanos(row.get("heir_span")?),
-    };
-    Ok(Some(Reserved { heir, stamp }))
-}
-
-/// A candidacy and the member it belongs to.
-#[derive(Clone, Debug)]
-pub(crate) struct Standing {
-    pub(crate) member: Member,
-    pub(crate) priority: Priority,
-    pub(crate) boot: String,
-    pub(crate) since: Mono,
-}
-
-impl Standing {
-    pub(crate) fn read(row: &Row<'_>) -> Outcome<Self> {
-        Ok(Self {
-            member: Member::read(row)?,
-            priority: Priority::new(row.get("priority")?),
-            boot: row.get("stood_boot")?,
-            since: Mono::from_nanos(row.get("since")?),
-        })
-    }
+    boot: &str,
+    judge: &Judge<'_>,
+) -> Outcome<CandidacyRow> {
+    let boot: String = row.get(boot)?;
+    let since = Mono::from_nanos(row.get("since")?);
+    Ok(CandidacyRow {
+        election: election.clone(),
+        member: member_ref(row)?,
+        priority: Priority::new(row.get("priority")?),
+        stood: Seq::new(row.get("stood")?),
+        // How long ago an instant of another boot was cannot be known.
+        since: if boot == judge.boot { since } else { judge.now },
+    })
 }

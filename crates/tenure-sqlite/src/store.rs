@@ -22,7 +22,6 @@ use crate::follow::Follower;
 use crate::identity::{FileId, Identity};
 use crate::judge::Sightings;
 use crate::lives::Lives;
-use crate::rows::Member;
 use crate::shared::{Gone, Shared};
 use crate::txn::Txn;
 use crate::watch::Watcher;
@@ -187,10 +186,7 @@ impl Desk {
         let boot = shared.boot.clone();
         self.look("taking stock", &nowhere, |txn| {
             let sql = include_str!("sql/member_elsewhere.sql");
-            for member in txn.all(sql, params![boot.as_str()], Member::read)? {
-                txn.remaining(&member);
-            }
-            Ok(())
+            txn.all(sql, params![boot.as_str()], |row| txn.read_member(row)).map(drop)
         })?;
         if shared.options.read_only {
             return Ok(());
@@ -316,6 +312,7 @@ impl Store for SqliteStore {
         capabilities.watch = if native { Watch::Native } else { Watch::Polled(poll) };
         capabilities.transactional_fence = true;
         capabilities.proof_of_death = true;
+        capabilities.hands_over = true;
         capabilities.batch = BATCH;
         capabilities
     }

@@ -57,7 +57,7 @@ const STATED: [Stated; 2] = [
 ];
 
 /// The crates that cargo-mutants is run over.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "tenure-core",
     "tenure-rules",
     "tenure-store",

@@ -45,6 +45,8 @@ CREATE TABLE tenure_members (
     joined_at   INTEGER NOT NULL,
     endpoints   TEXT NOT NULL,
     metadata    BLOB NOT NULL,
+    -- Whether a term may be handed to it.
+    takes_over  INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (ns, id)
 ) STRICT;
 CREATE UNIQUE INDEX tenure_members_incarnation ON tenure_members (incarnation, ns);
@@ -89,6 +91,12 @@ CREATE TABLE tenure_elections (
     heir_span    INTEGER,
     -- In which era the number was given: see `tenure_meta`.
     era          INTEGER NOT NULL DEFAULT 0,
+    -- Whether the term was handed over and won by no bid; and, until its holder has
+    -- confirmed it, for how long it stands.
+    handed       INTEGER NOT NULL DEFAULT 0,
+    lapse_boot   TEXT,
+    lapse_from   INTEGER,
+    lapse_span   INTEGER,
     PRIMARY KEY (ns, name)
 ) STRICT;
 CREATE INDEX tenure_elections_held ON tenure_elections (ns, incarnation)
