@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use common::words::*;
 use common::{Place, admin, until};
-use tenure_core::{Bid, Claimed, Claims, Happening, MemberRef, Nonce, Priority, Query, Seq};
+use tenure_core::{
+    Amend, Bid, Claimed, Claims, Happening, MemberRef, Nonce, Note, Priority, Query, Seq,
+};
 use tenure_postgres::PostgresStore;
 use tenure_store::{Followed, From, Store};
 
@@ -73,6 +75,26 @@ async fn a_dead_member_of_many_terms_is_ended_in_one_step() {
     assert!(matches!(&told[1], Happening::Ended { member, .. } if *member == a), "{told:?}");
     assert!(view(&store, "e-19-999").await.holder.is_none(), "vacant before anybody asks");
     assert_eq!(bid_for_many(&store, &b, 3, 3).await, BATCH);
+}
+
+/// M5: whoever bids for a term of a life that is over ends nobody: not even a newer life of
+/// the same id whose ttl has run out, which is ended by those who want what it has.
+#[tokio::test]
+async fn a_void_term_is_written_off_without_ending_a_newer_life() {
+    let place = Place::new();
+    let store = place.open().await;
+    let term = leader(&store, "a", 1, "e").await;
+    let b = joined(&store, "b", 2).await;
+    let by = Note::new("test");
+    let evict = Amend::Evict { member: term.member.id.clone(), now: true, by };
+    store.amend(&ns(), &evict).await.unwrap();
+    joined(&store, "a", 3).await;
+    place.sql("UPDATE {s}.members SET expires_at = clock_timestamp() WHERE id = 'a'").await;
+
+    let before = seq(&store).await;
+    won(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
+    let told = told_after(&store, before).await;
+    assert_eq!(told.len(), 3, "stood, released, elected: {told:?}");
 }
 
 /// M5, H27: what a dead member leaves behind is cleared away by those who come later,

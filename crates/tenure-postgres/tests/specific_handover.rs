@@ -9,7 +9,9 @@ use std::time::Duration;
 use common::server::Server;
 use common::words::*;
 use common::{Place, admin, connect, waits_for_a_lock};
-use tenure_core::{ElectionView, Era, Hint, Join, MemberRef, Query, Release, Term};
+use tenure_core::{
+    Amend, Amended, ElectionView, Era, Hint, Join, MemberRef, Note, Query, Release, Term,
+};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::{Followed, From, Store};
 
@@ -53,6 +55,23 @@ async fn a_fenced_term_is_given_back_and_not_handed_over() {
     assert_eq!(seen.reserved.unwrap().member, heir.id);
     open.commit().await.unwrap();
     assert!(won(store.claim(&ns(), &claim(&heir, "e", 2)).await.unwrap()).number > term.number);
+}
+
+/// An operator hears what is left of the holder's ttl, also while its term is handed over
+/// to it for less.
+#[tokio::test]
+async fn an_operator_hears_how_long_the_holder_lives() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (term, heir) = couple(&store).await;
+    hand_over(&store, &term, TTL / 6).await;
+    let pause =
+        Amend::Pause { election: election("e"), reason: Note::default(), by: Note::default() };
+    let Amended::Done { member, remaining, .. } = store.amend(&ns(), &pause).await.unwrap() else {
+        panic!()
+    };
+    assert_eq!(member, Some(heir));
+    assert!(remaining > TTL / 2, "{remaining:?}");
 }
 
 /// A term that was fenced, by a transaction that is over, is handed over like any other.

@@ -12,7 +12,7 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY SELECT 'done', e.number, m.id, m.life,
-        _us(least(m.expires_at, e.heir_until) - clock_timestamp())
+        _us(m.expires_at - clock_timestamp())
     FROM (SELECT p_ns AS ns, p_election AS name) t
     LEFT JOIN (elections e JOIN members m ON m.ns = e.ns AND m.id = e.holder AND m.life = e.life
                AND least(m.expires_at, e.heir_until) > clock_timestamp())

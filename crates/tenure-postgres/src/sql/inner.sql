@@ -452,9 +452,12 @@ BEGIN
             AND c.member = p_holder AND (c.life = p_life) IS TRUE;
         UPDATE members m SET holds = m.holds - 1
             WHERE m.ns = p_ns AND m.id = p_holder AND m.life = p_life;
-    ELSIF p_expired AND NOT _expire(p_ns, p_holder) THEN
-        RETURN NULL;
     ELSE
+        -- Not in one condition: of a life that is over, NULL AND x looks at x, which would
+        -- end a newer life of the same id.
+        IF p_expired THEN
+            IF NOT _expire(p_ns, p_holder) THEN RETURN NULL; END IF;
+        END IF;
         SELECT CASE t.entries[1].kind WHEN 'left' THEN 'left' ELSE t.entries[1].cause END
             INTO v_cause FROM told t WHERE t.ns = p_ns AND t.over = p_life;
     END IF;

@@ -1,0 +1,143 @@
+//! PostgreSQL's functions against the specification, by random histories.
+//!
+//! What a store does is written twice for PostgreSQL: as the rules that
+//! `tenure_store::MemoryState` goes by, and as SQL. Both are asked the same, step by step:
+//! members join, beat, bid, hand over and leave, operators interfere, time passes, a store
+//! turns out to have forgotten something. Answers, views and journal have to be the same
+//! after each step, but for what `compare.rs` lists.
+//!
+//! A history that fails is made shorter and printed with the command that runs it again.
+//! `TENURE_HISTORIES=20000` runs more of them, `TENURE_HISTORY=<seed>` a single one.
+#![allow(clippy::unwrap_used, unreachable_pub)]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod compare;
+mod steps;
+mod world;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tenure_postgres::{PostgresOptions, PostgresStore};
+use tokio::task::JoinSet;
+
+use common::server::Server;
+use steps::Step;
+use world::{Place, World};
+
+/// How many histories run unless something else is asked for.
+const HISTORIES: u64 = 1_000;
+/// How many run at once, each in a schema of its own.
+const WORKERS: u64 = 3;
+/// How often a history that fails is run to make it shorter.
+const ATTEMPTS: u32 = 400;
+
+/// How many failed histories end the test.
+const ENOUGH: usize = 4;
+
+/// Runs are counted, so that each has namespaces of its own.
+static RUNS: AtomicU64 = AtomicU64::new(0);
+
+/// Where two sides differ.
+struct Difference {
+    /// After how many steps.
+    after: usize,
+    how: String,
+}
+
+async fn run(place: &Place, steps: &[Step]) -> Result<(), Difference> {
+    let mut world = World::new(place, RUNS.fetch_add(1, Ordering::Relaxed)).await;
+    for (number, step) in steps.iter().enumerate() {
+        let after = number + 1;
+        world.step(step).await.map_err(|how| Difference { after, how })?;
+    }
+    world.compare_all().await.map_err(|how| Difference { after: steps.len(), how })
+}
+
+/// A history that still fails, with as many steps left out as can be.
+async fn shortened(
+    place: &Place,
+    mut steps: Vec<Step>,
+    found: Difference,
+) -> (Vec<Step>, Difference) {
+    let mut found = found;
+    let mut attempts = 0;
+    let mut chunk = steps.len() / 2;
+    steps.truncate(found.after);
+    while chunk > 0 {
+        let mut from = 0;
+        while from < steps.len() && attempts < ATTEMPTS {
+            attempts += 1;
+            let upto = (from + chunk).min(steps.len());
+            let fewer: Vec<_> = steps[..from].iter().chain(&steps[upto..]).cloned().collect();
+            match run(place, &fewer).await {
+                Ok(()) => from += chunk,
+                Err(difference) => {
+                    steps = fewer;
+                    steps.truncate(difference.after);
+                    found = difference;
+                }
+            }
+        }
+        chunk /= 2;
+    }
+    (steps, found)
+}
+
+async fn place(server: &Server, worker: u64) -> Place {
+    let schema = format!("histories_{worker}");
+    let options = PostgresOptions::from_url(&server.url()).unwrap().schema(&schema);
+    let store = PostgresStore::open(options).await.unwrap();
+    Place { store, admin: common::connect(&server.url()).await, schema }
+}
+
+/// Runs one history; what it found, if it failed.
+async fn check(place: &Place, seed: u64) -> Option<String> {
+    let steps = steps::history(seed);
+    let difference = run(place, &steps).await.err()?;
+    let (steps, difference) = shortened(place, steps, difference).await;
+    let steps: Vec<_> = steps.iter().map(|step| format!("  {step:?}\n")).collect();
+    Some(format!(
+        "history {seed} differs; run it again by\n  TENURE_HISTORY={seed} cargo xtask test -p \
+         tenure-postgres random_histories\nafter\n{}{}\n",
+        steps.concat(),
+        difference.how
+    ))
+}
+
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap())
+}
+
+/// The SQL twin of the rules does what they do.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_histories_go_by_the_rules() {
+    // What is written need not survive the test: nothing waits for the disk.
+    let server = Arc::new(Server::start_with(|_| {}, &["fsync=off", "autovacuum=off"]));
+    let seeds = match setting("TENURE_HISTORY") {
+        Some(seed) => seed..seed + 1,
+        None => 1..1 + setting("TENURE_HISTORIES").unwrap_or(HISTORIES),
+    };
+    let seeds = Arc::new(Mutex::new(seeds));
+    let found = Arc::new(Mutex::new(Vec::new()));
+    let mut workers = JoinSet::new();
+    for worker in 0..WORKERS {
+        let server = Arc::clone(&server);
+        let seeds = Arc::clone(&seeds);
+        let found = Arc::clone(&found);
+        workers.spawn(async move {
+            let place = place(&server, worker).await;
+            while found.lock().unwrap().len() < ENOUGH {
+                let Some(seed) = seeds.lock().unwrap().next() else { break };
+                let failed = check(&place, seed).await;
+                found.lock().unwrap().extend(failed);
+            }
+        });
+    }
+    while let Some(done) = workers.join_next().await {
+        done.unwrap();
+    }
+    let found = found.lock().unwrap();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}

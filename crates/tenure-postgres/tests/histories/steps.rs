@@ -1,0 +1,315 @@
+//! What a history is made of: steps that mean something whatever came before, so that
+//! any of them may be left out.
+
+/// How many ids members go by.
+pub const MEMBERS: usize = 4;
+/// How many elections there are. Most steps are about the first few, where members meet.
+pub const ELECTIONS: usize = 16;
+const CONTENDED: usize = 3;
+
+/// One step, in one of two namespaces.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub space: usize,
+    pub what: What,
+}
+
+/// What is asked of the store. Durations are in units of time, members and elections are
+/// numbered.
+#[derive(Clone, Debug)]
+pub enum What {
+    Join {
+        member: usize,
+        life: Life,
+        ttl: u32,
+        supersede: bool,
+        takes_over: bool,
+        seen: Seen,
+    },
+    Beat {
+        member: usize,
+        life: Life,
+        ttl: u32,
+        held: Vec<(usize, Number)>,
+    },
+    Leave {
+        member: usize,
+        life: Life,
+    },
+    Claim {
+        member: usize,
+        life: Life,
+        ttl: u32,
+        bids: Vec<Bid>,
+        grace: u32,
+        seen: Seen,
+    },
+    Release {
+        member: usize,
+        life: Life,
+        items: Vec<Item>,
+        grace: u32,
+        hand_over: u32,
+    },
+    StepDown {
+        election: usize,
+        number: Option<Number>,
+        to: Option<usize>,
+        note: usize,
+    },
+    Pause {
+        election: usize,
+        note: usize,
+    },
+    Resume {
+        election: usize,
+    },
+    Evict {
+        member: usize,
+        now: bool,
+    },
+    Restored,
+    Look {
+        member: usize,
+        election: usize,
+    },
+    Held {
+        member: usize,
+    },
+    /// Time passes.
+    Pass {
+        units: u32,
+    },
+}
+
+/// Which life of an id acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// One that was never there before.
+    New,
+    /// The newest one.
+    Newest,
+    /// The one before it: its requests are late.
+    Former,
+}
+
+/// Which number of an election is named.
+#[derive(Clone, Copy, Debug)]
+pub enum Number {
+    Newest,
+    Former,
+    Wrong,
+}
+
+/// Which attempt a bid belongs to.
+#[derive(Clone, Copy, Debug)]
+pub enum Attempt {
+    New,
+    Last,
+    Former,
+}
+
+/// How much of the journal the caller has seen.
+#[derive(Clone, Copy, Debug)]
+pub enum Seen {
+    Nothing,
+    All,
+    /// So much more than there is: what it saw was forgotten.
+    Beyond(u64),
+}
+
+#[derive(Clone, Debug)]
+pub struct Bid {
+    pub election: usize,
+    pub priority: u16,
+    pub attempt: Attempt,
+}
+
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub election: usize,
+    pub number: Option<Number>,
+    pub cause: usize,
+    pub successor: Option<(usize, u32)>,
+}
+
+/// Numbers that are a function of the seed (SplitMix64).
+pub struct Dice(pub u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % end as u64).unwrap()
+    }
+
+    fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+
+    fn units(&mut self, from: u32, upto: u32) -> u32 {
+        from + u32::try_from(self.below((upto - from + 1) as usize)).unwrap()
+    }
+
+    fn member(&mut self) -> usize {
+        self.below(MEMBERS)
+    }
+
+    fn election(&mut self) -> usize {
+        if self.one_in(10) { self.below(ELECTIONS) } else { self.below(CONTENDED) }
+    }
+
+    fn life(&mut self) -> Life {
+        if self.one_in(15) { Life::Former } else { Life::Newest }
+    }
+
+    fn number(&mut self) -> Number {
+        match self.below(10) {
+            0 => Number::Wrong,
+            1 => Number::Former,
+            _ => Number::Newest,
+        }
+    }
+
+    fn seen(&mut self) -> Seen {
+        match self.below(40) {
+            0 => Seen::Beyond(1 + self.next() % 5),
+            1..=20 => Seen::All,
+            _ => Seen::Nothing,
+        }
+    }
+
+    fn priority(&mut self) -> u16 {
+        [0, 1, 100, 100, 100, 100, 200, 65_535][self.below(8)]
+    }
+}
+
+/// A history: the same for the same seed.
+pub fn history(seed: u64) -> Vec<Step> {
+    let mut dice = Dice(seed);
+    // First of all somebody has to be there.
+    let mut steps: Vec<_> = (0..MEMBERS - 1).map(|member| first(&mut dice, member)).collect();
+    let count = 20 + dice.below(40);
+    steps.extend((0..count).map(|_| {
+        let space = usize::from(dice.one_in(6));
+        Step { space, what: what(&mut dice) }
+    }));
+    steps
+}
+
+fn first(dice: &mut Dice, member: usize) -> Step {
+    let what = What::Join {
+        member,
+        life: Life::New,
+        ttl: dice.units(2, 6),
+        supersede: true,
+        takes_over: !dice.one_in(3),
+        seen: Seen::Nothing,
+    };
+    Step { space: 0, what }
+}
+
+fn what(dice: &mut Dice) -> What {
+    match dice.below(100) {
+        0..=11 => join(dice),
+        12..=21 => beat(dice),
+        22..=24 => What::Leave { member: dice.member(), life: dice.life() },
+        25..=51 => claim(dice),
+        52..=68 => release(dice),
+        69..=82 => operator(dice),
+        83..=85 => What::Look { member: dice.member(), election: dice.election() },
+        86 => What::Held { member: dice.member() },
+        _ => What::Pass { units: dice.units(1, 3) },
+    }
+}
+
+fn join(dice: &mut Dice) -> What {
+    What::Join {
+        member: dice.member(),
+        life: if dice.one_in(3) { dice.life() } else { Life::New },
+        ttl: dice.units(1, 5),
+        supersede: !dice.one_in(4),
+        takes_over: !dice.one_in(3),
+        seen: dice.seen(),
+    }
+}
+
+fn beat(dice: &mut Dice) -> What {
+    let named = if dice.one_in(2) { 1 + dice.below(2) } else { 0 };
+    let held = (0..named).map(|_| (dice.election(), dice.number())).collect();
+    What::Beat { member: dice.member(), life: dice.life(), ttl: dice.units(1, 5), held }
+}
+
+fn claim(dice: &mut Dice) -> What {
+    let bids = match dice.below(12) {
+        0 => many(dice),
+        1..=3 => (0..2 + dice.below(3)).map(|_| bid(dice)).collect(),
+        _ => vec![bid(dice)],
+    };
+    let member = dice.member();
+    let ttl = dice.units(1, 5);
+    let grace = dice.units(0, 2);
+    What::Claim { member, life: dice.life(), ttl, bids, grace, seen: dice.seen() }
+}
+
+fn bid(dice: &mut Dice) -> Bid {
+    let attempt = match dice.below(8) {
+        0 => Attempt::Last,
+        1 => Attempt::Former,
+        _ => Attempt::New,
+    };
+    Bid { election: dice.election(), priority: dice.priority(), attempt }
+}
+
+/// More than are told one by one, mostly at one priority.
+fn many(dice: &mut Dice) -> Vec<Bid> {
+    let from = dice.below(ELECTIONS - 12);
+    let count = 9 + dice.below(4);
+    let same = (!dice.one_in(3)).then(|| dice.priority());
+    let attempt = if dice.one_in(4) { Attempt::Last } else { Attempt::New };
+    let priority = |dice: &mut Dice| same.unwrap_or_else(|| dice.priority());
+    let places = from..from + count;
+    places.map(|election| Bid { election, priority: priority(dice), attempt }).collect()
+}
+
+fn release(dice: &mut Dice) -> What {
+    let count = match dice.below(10) {
+        0 => 9 + dice.below(4),
+        1..=2 => 2,
+        _ => 1,
+    };
+    let items: Vec<_> = (0..count).map(|place| item(dice, place, count)).collect();
+    let grace = dice.units(0, 2);
+    let hand_over = if dice.one_in(3) { 0 } else { dice.units(1, 3) };
+    What::Release { member: dice.member(), life: dice.life(), items, grace, hand_over }
+}
+
+fn item(dice: &mut Dice, place: usize, count: usize) -> Item {
+    let election = if count > 2 { place } else { dice.election() };
+    let number = (!dice.one_in(8)).then(|| dice.number());
+    let successor = dice.one_in(3).then(|| (dice.member(), dice.units(0, 2)));
+    Item { election, number, cause: dice.below(4), successor }
+}
+
+fn operator(dice: &mut Dice) -> What {
+    let election = dice.election();
+    let note = dice.below(3);
+    match dice.below(14) {
+        0..=4 => {
+            let number = dice.one_in(2).then(|| dice.number());
+            let to = dice.one_in(2).then(|| dice.member());
+            What::StepDown { election, number, to, note }
+        }
+        5..=6 => What::Pause { election, note },
+        7..=9 => What::Resume { election },
+        10..=11 => What::Evict { member: dice.member(), now: false },
+        12 => What::Evict { member: dice.member(), now: true },
+        _ if dice.one_in(3) => What::Restored,
+        _ => What::Resume { election },
+    }
+}
