@@ -5,7 +5,7 @@
 pub const MEMBERS: usize = 4;
 /// How many elections there are. Most steps are about the first few, where members meet.
 pub const ELECTIONS: usize = 16;
-const CONTENDED: usize = 3;
+const CONTENDED: usize = 2;
 
 /// One step, in one of two namespaces.
 #[derive(Clone, Debug)]
@@ -300,14 +300,14 @@ fn operator(dice: &mut Dice) -> What {
     let election = dice.election();
     let note = dice.below(3);
     match dice.below(14) {
-        0..=4 => {
+        0..=3 => {
             let number = dice.one_in(2).then(|| dice.number());
             let to = dice.one_in(2).then(|| dice.member());
             What::StepDown { election, number, to, note }
         }
-        5..=6 => What::Pause { election, note },
-        7..=9 => What::Resume { election },
-        10..=11 => What::Evict { member: dice.member(), now: false },
+        4..=5 => What::Pause { election, note },
+        6..=8 => What::Resume { election },
+        9..=11 => What::Evict { member: dice.member(), now: false },
         12 => What::Evict { member: dice.member(), now: true },
         _ if dice.one_in(3) => What::Restored,
         _ => What::Resume { election },

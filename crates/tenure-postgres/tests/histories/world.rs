@@ -304,9 +304,10 @@ impl Space {
                 hand_over: if items.len() > 8 { Duration::ZERO } else { UNIT * *hand_over },
             }),
             What::Look { member, election } => {
-                let asker = self.member(*member, Life::Newest)?;
-                let query = Query::elections([name(*election)]);
-                Asked::Read(Query { asker: Some(asker), ..query })
+                // Of one whose life is over nobody is ahead, and it does not matter who is.
+                let asker = self.member(*member, Life::Newest);
+                let asker = asker.filter(|member| self.lives(now, member));
+                Asked::Read(Query { asker, ..Query::elections([name(*election)]) })
             }
             What::Held { member } => {
                 let held = self.member(*member, Life::Newest)?.incarnation;
@@ -352,9 +353,12 @@ impl Space {
             });
         }
         let member = self.member(member, life)?;
+        (self.lives(now, &member) || !self.forgot).then_some(member.incarnation)
+    }
+
+    fn lives(&self, now: Mono, member: &MemberRef) -> bool {
         let live = self.spec.read(now, &Query::members()).members;
-        let lives = live.iter().any(|view| view.member == member);
-        (lives || !self.forgot).then_some(member.incarnation)
+        live.iter().any(|view| view.member == *member)
     }
 
     fn member(&self, member: usize, life: Life) -> Option<MemberRef> {
