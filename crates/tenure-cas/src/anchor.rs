@@ -43,14 +43,14 @@ use tenure_core::Mono;
 
 /// The latest moment beat *k* can have begun, for an observer by whose clock
 /// beat *j* had begun at `by`, where the writer counted `elapsed` between them.
-pub(super) fn begun_by(by: Mono, elapsed: Duration, drift_ppm: u32) -> Mono {
+pub(crate) fn begun_by(by: Mono, elapsed: Duration, drift_ppm: u32) -> Mono {
     by + spread(elapsed, drift_ppm)
 }
 
 /// The earliest moment beat *k* can have begun, for an observer by whose clock
 /// beat *j* had not begun before `from`, where the writer counted `elapsed`
 /// between them.
-pub(super) fn not_begun_before(from: Mono, elapsed: Duration, drift_ppm: u32) -> Mono {
+pub(crate) fn not_begun_before(from: Mono, elapsed: Duration, drift_ppm: u32) -> Mono {
     let (fast, slow) = rates(drift_ppm);
     let counted = elapsed.as_nanos().saturating_mul(slow) / fast;
     from + Duration::from_nanos(u64::try_from(counted).unwrap_or(u64::MAX))

@@ -9,59 +9,59 @@ use tenure_core::{ElectionName, MemberId, Namespace};
 /// `=` and two hexadecimal digits. So a name cannot leave its directory, no two
 /// names share a key, and every service takes it.
 #[derive(Clone, Debug)]
-pub(super) struct Keys {
+pub(crate) struct Keys {
     prefix: String,
 }
 
 impl Keys {
-    pub(super) fn new(prefix: &str) -> Self {
+    pub(crate) fn new(prefix: &str) -> Self {
         let trimmed = prefix.trim_matches('/');
         let prefix = if trimmed.is_empty() { String::new() } else { format!("{trimmed}/") };
         Self { prefix }
     }
 
     /// What the keys of every election of the namespace begin with.
-    pub(super) fn elections(&self, ns: &Namespace) -> String {
+    pub(crate) fn elections(&self, ns: &Namespace) -> String {
         format!("{}{}/elections/", self.prefix, encoded(ns.as_str()))
     }
 
     /// What the keys of every member of the namespace begin with.
-    pub(super) fn members(&self, ns: &Namespace) -> String {
+    pub(crate) fn members(&self, ns: &Namespace) -> String {
         format!("{}{}/members/", self.prefix, encoded(ns.as_str()))
     }
 
     /// What the keys of what the members of the namespace wait for begin with.
-    pub(super) fn standings(&self, ns: &Namespace) -> String {
+    pub(crate) fn standings(&self, ns: &Namespace) -> String {
         format!("{}{}/standing/", self.prefix, encoded(ns.as_str()))
     }
 
-    pub(super) fn election(&self, ns: &Namespace, name: &ElectionName) -> String {
+    pub(crate) fn election(&self, ns: &Namespace, name: &ElectionName) -> String {
         self.elections(ns) + &encoded(name.as_str())
     }
 
-    pub(super) fn member(&self, ns: &Namespace, id: &MemberId) -> String {
+    pub(crate) fn member(&self, ns: &Namespace, id: &MemberId) -> String {
         self.members(ns) + &encoded(id.as_str())
     }
 
-    pub(super) fn standing(&self, ns: &Namespace, id: &MemberId) -> String {
+    pub(crate) fn standing(&self, ns: &Namespace, id: &MemberId) -> String {
         self.standings(ns) + &encoded(id.as_str())
     }
 
     /// The election whose key this is; `None` for keys that Tenure did not make.
-    pub(super) fn election_of(&self, ns: &Namespace, key: &str) -> Option<ElectionName> {
+    pub(crate) fn election_of(&self, ns: &Namespace, key: &str) -> Option<ElectionName> {
         let text = decoded(key.strip_prefix(&self.elections(ns))?)?;
         ElectionName::new(text).ok()
     }
 
     /// Whether this is the key of some member's record below `prefix`.
-    pub(super) fn is_member(prefix: &str, key: &str) -> bool {
+    pub(crate) fn is_member(prefix: &str, key: &str) -> bool {
         let name = key.strip_prefix(prefix).and_then(decoded);
         name.is_some_and(|text| MemberId::new(text).is_ok())
     }
 }
 
 /// Whether this key is that of something called `name`.
-pub(super) fn names(key: &str, name: &str) -> bool {
+pub(crate) fn names(key: &str, name: &str) -> bool {
     key.strip_suffix(&encoded(name)).is_some_and(|rest| rest.ends_with('/'))
 }
 

@@ -1,39 +1,35 @@
 #![doc = include_str!("../README.md")]
 
-mod amend;
 mod anchor;
-mod bid;
-mod claim;
-mod election;
-mod format;
-mod handle;
-mod judging;
+mod bids;
+mod candidates;
+mod cells;
+mod judge;
 mod keys;
-mod life;
-mod looking;
-mod member;
+mod lives;
 mod members;
 mod memory;
+mod memory_register;
 mod mutation;
+mod operators;
 mod options;
-mod past;
-mod read;
+mod poller;
+mod reader;
 mod record;
 mod register;
-mod release;
+mod releases;
 pub mod retrying;
 mod seen;
-mod standing;
 mod store;
-mod watch;
+mod views;
 
-pub use member::MAX_CANDIDACIES;
-pub use memory::MemoryRegister;
+pub use memory_register::MemoryRegister;
 #[cfg(feature = "mutations")]
 #[doc(hidden)]
 pub use mutation::CasRule;
 pub use options::CasOptions;
 pub use record::MAX_RECORD;
+pub use record::candidacies::MAX_CANDIDACIES;
 pub use register::{Expect, Listed, Loaded, Register, Removed, Swapped, Version};
 pub use retrying::{Repeats, Retrying};
 pub use store::CasStore;

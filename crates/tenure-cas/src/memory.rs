@@ -1,167 +1,243 @@
-//! A register in memory.
+//! What one observer remembers: the records it has seen, and what it did itself.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
-use async_trait::async_trait;
+use tenure_core::{ElectionName, Incarnation, MemberRef, Mono, Term, TermNumber};
 
-use super::register::{Expect, Listed, Loaded, Register, Removed, Swapped, Version};
-use tenure_store::Result;
+use crate::record::candidacies::CandidaciesRecord;
+use crate::record::election::ElectionRecord;
+use crate::record::member::MemberRecord;
+use crate::seen::Table;
 
-/// A register in this process, for tests and simulations. Clones are handles on
-/// the same cells. Every future is ready at once, so that it can be polled by
-/// hand.
-///
-/// ```
-/// use tenure_cas::{Expect, Loaded, MemoryRegister, Register, Swapped};
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> tenure_store::Result<()> {
-/// let register = MemoryRegister::new();
-/// let first = register.swap("a", Expect::Absent, b"1".to_vec()).await?;
-/// assert!(matches!(first, Swapped::Stored(_)));
-/// assert_eq!(register.swap("a", Expect::Absent, b"2".to_vec()).await?, Swapped::Conflict);
-/// assert!(matches!(register.clone().load("a", None).await?, Loaded::Found { bytes, .. } if bytes == b"1"));
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct MemoryRegister {
-    cells: Arc<Mutex<Cells>>,
+/// How many lives that are over an observer remembers.
+const REMEMBERED: usize = 1_024;
+
+/// What a heartbeat of this observer's own wrote last.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    /// When the write was begun.
+    started: Mono,
+    /// The ttl that was asked for.
+    asked: Duration,
 }
 
+/// What of a holder's record tells that nothing of its elections has changed.
+type Unchanged = (Incarnation, u64, u64);
+
+/// All that an observer remembers.
 #[derive(Debug, Default)]
-struct Cells {
-    /// Counts the writes of all cells, so that no version ever comes back, not
-    /// even after a removal.
-    writes: u64,
-    cells: BTreeMap<String, (u64, Vec<u8>)>,
+pub(crate) struct Memory {
+    pub(crate) elections: Table<ElectionRecord>,
+    pub(crate) members: Table<MemberRecord>,
+    pub(crate) standings: Table<CandidaciesRecord>,
+    /// The last heartbeats of lives of this observer's own, by their members' keys.
+    written: BTreeMap<(String, Incarnation), Written>,
+    /// The newest number seen of each election.
+    numbers: BTreeMap<String, TermNumber>,
+    /// When the members below a prefix were last listed.
+    listed: BTreeMap<String, Mono>,
+    /// Lives of this observer's own that are over, by their members' keys.
+    over: VecDeque<(String, Incarnation)>,
+    /// Since when the candidacies of a member are known.
+    stood: BTreeMap<String, Stood>,
+    /// Since when a life is known to be neither shown nor proven over.
+    missing: BTreeMap<(String, Incarnation), Mono>,
+    /// What the holder's record said when an election was last looked at, and
+    /// how often it was taken at its word since.
+    unchanged: BTreeMap<String, (Unchanged, u32)>,
+    /// The elections that somebody asked this observer for by name.
+    pub(crate) named: BTreeSet<String>,
+    /// What `changes` of lives of this observer's own must have come to: they gave
+    /// something back.
+    changes: BTreeMap<Incarnation, u64>,
+    /// What lives of this observer's own have won and not given back, by their members'
+    /// keys.
+    holding: BTreeMap<(String, Incarnation), BTreeMap<ElectionName, TermNumber>>,
 }
 
-impl MemoryRegister {
-    /// A register without cells.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+/// Since when this life is known to stand for each election.
+type Stood = (Incarnation, BTreeMap<ElectionName, Mono>);
+
+impl Memory {
+    /// Notes that a term was won through this observer.
+    pub(crate) fn won(&mut self, key: &str, term: &Term) {
+        let life = (key.to_owned(), term.member.incarnation);
+        self.holding.entry(life).or_default().insert(term.election.clone(), term.number);
     }
 
-    /// How many writes were applied since it was made: what the load of a
-    /// protocol is measured by.
-    #[must_use]
-    pub fn writes(&self) -> u64 {
-        self.cells().writes
+    /// Notes that exactly this term was given back.
+    pub(crate) fn gave_back(
+        &mut self,
+        key: &str,
+        life: Incarnation,
+        election: &ElectionName,
+        number: TermNumber,
+    ) {
+        if let Some(held) = self.holding.get_mut(&(key.to_owned(), life))
+            && held.get(election) == Some(&number)
+        {
+            held.remove(election);
+        }
     }
 
-    fn cells(&self) -> MutexGuard<'_, Cells> {
-        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether this life won something through this observer, and gave all of it back.
+    pub(crate) fn has_nothing_left(&self, key: &str, life: Incarnation) -> bool {
+        self.holding.get(&(key.to_owned(), life)).is_some_and(BTreeMap::is_empty)
     }
-}
 
-impl Cells {
-    fn version(&self, key: &str) -> Option<Version> {
-        self.cells.get(key).map(|(version, _)| Version::from(*version))
+    pub(crate) fn wrote(&mut self, key: &str, life: Incarnation, started: Mono, asked: Duration) {
+        self.written.insert((key.to_owned(), life), Written { started, asked });
     }
-}
 
-#[async_trait]
-impl Register for MemoryRegister {
-    async fn load(&self, key: &str, known: Option<&Version>) -> Result<Loaded> {
-        let cells = self.cells();
-        let Some((version, bytes)) = cells.cells.get(key) else {
-            return Ok(Loaded::Absent);
+    /// Notes that such a write begins, if none is known; says whether it was.
+    pub(crate) fn attempts(
+        &mut self,
+        key: &str,
+        life: Incarnation,
+        started: Mono,
+        asked: Duration,
+    ) -> bool {
+        let first = self.written(key, life).is_none();
+        if first {
+            self.wrote(key, life, started, asked);
+        }
+        first
+    }
+
+    /// When this observer began to write the last sign of life of its own.
+    pub(crate) fn written(&self, key: &str, life: Incarnation) -> Option<Mono> {
+        self.written.get(&(key.to_owned(), life)).map(|written| written.started)
+    }
+
+    /// The ttl that was asked for then.
+    pub(crate) fn asked(&self, key: &str, life: Incarnation) -> Option<Duration> {
+        self.written.get(&(key.to_owned(), life)).map(|written| written.asked)
+    }
+
+    /// The write that was noted before it was sent was not applied.
+    pub(crate) fn gave_up(&mut self, key: &str, life: Incarnation) {
+        self.written.remove(&(key.to_owned(), life));
+    }
+
+    /// Notes that a life of this observer's own is over. A life it never wrote
+    /// for is not its business: it may be about to join.
+    pub(crate) fn ended(&mut self, member_key: &str, life: Incarnation) {
+        self.changes.remove(&life);
+        self.holding.remove(&(member_key.to_owned(), life));
+        if self.written.remove(&(member_key.to_owned(), life)).is_none() {
+            return;
+        }
+        if self.over.len() == REMEMBERED {
+            self.over.pop_front();
+        }
+        self.over.push_back((member_key.to_owned(), life));
+    }
+
+    pub(crate) fn is_over(&self, member_key: &str, life: Incarnation) -> bool {
+        self.over.iter().any(|(key, over)| key == member_key && *over == life)
+    }
+
+    /// A life of this observer's own gives something back.
+    pub(crate) fn gives_back(&mut self, life: Incarnation, changes: u64) {
+        let least = self.changes.entry(life).or_default();
+        *least = changes.saturating_add(1).max(*least);
+    }
+
+    /// What `changes` must have come to for this life.
+    pub(crate) fn changes(&self, life: Incarnation) -> u64 {
+        self.changes.get(&life).copied().unwrap_or(0)
+    }
+
+    /// Raises the newest number seen.
+    pub(crate) fn saw_number(&mut self, key: &str, number: TermNumber) {
+        let newest = self.numbers.entry(key.to_owned()).or_default();
+        *newest = number.max(*newest);
+    }
+
+    pub(crate) fn newest_number(&self, key: &str) -> TermNumber {
+        self.numbers.get(key).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn listed(&self, prefix: &str) -> Option<Mono> {
+        self.listed.get(prefix).copied()
+    }
+
+    /// Notes that the members below `prefix` were listed.
+    pub(crate) fn note_listing(&mut self, prefix: &str, now: Mono) {
+        self.listed.insert(prefix.to_owned(), now);
+    }
+
+    /// Notes the candidacies of a member; those known already keep their time.
+    pub(crate) fn saw_candidacies(&mut self, key: &str, record: &CandidaciesRecord, now: Mono) {
+        let (_, known) = self
+            .stood
+            .remove(key)
+            .filter(|(life, _)| *life == record.incarnation)
+            .unwrap_or((record.incarnation, BTreeMap::new()));
+        let names = record.elections.keys();
+        let stood =
+            names.map(|name| (name.clone(), known.get(name).copied().unwrap_or(now))).collect();
+        self.stood.insert(key.to_owned(), (record.incarnation, stood));
+    }
+
+    /// Since when the member of this key is known to stand for the election.
+    pub(crate) fn stood(&self, key: &str, election: &ElectionName) -> Option<Mono> {
+        self.stood.get(key)?.1.get(election).copied()
+    }
+
+    /// Whether this life holds anything below `prefix`, as far as is known.
+    pub(crate) fn holds_anything(&self, prefix: &str, member: &MemberRef) -> bool {
+        self.elections.below(prefix).any(|(_, seen)| seen.record.is_held_by(member))
+    }
+
+    /// Notes that a life is neither shown nor proven over, unless that is known.
+    pub(crate) fn is_missing(&mut self, key: &str, life: Incarnation, now: Mono) {
+        self.missing.entry((key.to_owned(), life)).or_insert(now);
+    }
+
+    /// The record of this key shows this life.
+    pub(crate) fn nothing_missing(&mut self, key: &str, life: Incarnation) {
+        self.missing.remove(&(key.to_owned(), life));
+    }
+
+    pub(crate) fn missing_since(&self, key: &str, life: Incarnation) -> Option<Mono> {
+        self.missing.get(&(key.to_owned(), life)).copied()
+    }
+
+    /// Notes what the holder's record said when an election was looked at.
+    /// `before` is the step in which that look began: what was seen of the
+    /// holder later than that may be newer than the election.
+    pub(crate) fn unchanged_as_of(&mut self, key: &str, member_key: &str, before: u64) {
+        let holder = self.members.get(member_key).filter(|seen| seen.step <= before);
+        match holder {
+            Some(seen) => self.unchanged.insert(key.to_owned(), (said(&seen.record), 0)),
+            None => self.unchanged.remove(key),
         };
-        let version = Version::from(*version);
-        if known == Some(&version) {
-            return Ok(Loaded::Unchanged);
-        }
-        Ok(Loaded::Found { bytes: bytes.clone(), version })
     }
 
-    async fn swap(&self, key: &str, expect: Expect, bytes: Vec<u8>) -> Result<Swapped> {
-        let mut cells = self.cells();
-        let as_expected = match (cells.version(key), expect) {
-            (None, Expect::Absent) => true,
-            (Some(found), Expect::Version(expected)) => found == expected,
-            _ => false,
-        };
-        if !as_expected {
-            return Ok(Swapped::Conflict);
-        }
-        cells.writes += 1;
-        let version = cells.writes;
-        cells.cells.insert(key.to_owned(), (version, bytes));
-        Ok(Swapped::Stored(Version::from(version)))
+    /// Whether the holder's record still shows the life that holds the election,
+    /// and says what it did when the election was last looked at. It is not
+    /// taken at its word for ever.
+    pub(crate) fn is_unchanged(
+        &mut self,
+        key: &str,
+        member_key: &str,
+        life: Incarnation,
+        most: u32,
+    ) -> bool {
+        let Some(holder) = self.members.get(member_key) else { return false };
+        let Some((then, times)) = self.unchanged.get_mut(key) else { return false };
+        *times += 1;
+        holder.record.shows(life) && *then == said(&holder.record) && *times <= most
     }
 
-    async fn remove(&self, key: &str, expect: &Version) -> Result<Removed> {
-        let mut cells = self.cells();
-        match cells.version(key) {
-            None => Ok(Removed::Gone),
-            Some(found) if found != *expect => Ok(Removed::Conflict),
-            Some(_) => {
-                cells.writes += 1;
-                cells.cells.remove(key);
-                Ok(Removed::Gone)
-            }
-        }
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
-        let cells = self.cells();
-        let from_prefix = cells.cells.range(prefix.to_owned()..);
-        let below = from_prefix.take_while(|(key, _)| key.starts_with(prefix));
-        let listed = below.map(|(key, (version, _))| Listed {
-            key: key.clone(),
-            version: Some(Version::from(*version)),
-        });
-        Ok(listed.collect())
+    /// The election was written here: what its holder says is compared anew.
+    pub(crate) fn may_have_changed(&mut self, key: &str) {
+        self.unchanged.remove(key);
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    async fn stored(register: &MemoryRegister, expect: Expect, bytes: &[u8]) -> Version {
-        match register.swap("k", expect, bytes.to_vec()).await.unwrap() {
-            Swapped::Stored(version) => version,
-            Swapped::Conflict => panic!("a conflict"),
-        }
-    }
-
-    #[tokio::test]
-    async fn a_version_does_not_come_back_after_a_removal() {
-        let register = MemoryRegister::new();
-        let first = stored(&register, Expect::Absent, b"same").await;
-        assert_eq!(register.remove("k", &first).await.unwrap(), Removed::Gone);
-        let second = stored(&register, Expect::Absent, b"same").await;
-        assert_ne!(first, second);
-        let late = register.swap("k", Expect::Version(first.clone()), b"x".to_vec()).await;
-        assert_eq!(late.unwrap(), Swapped::Conflict);
-        assert_eq!(register.remove("k", &first).await.unwrap(), Removed::Conflict);
-    }
-
-    #[tokio::test]
-    async fn a_known_version_moves_no_bytes_and_an_older_one_does() {
-        let register = MemoryRegister::new();
-        let old = stored(&register, Expect::Absent, b"1").await;
-        assert_eq!(register.load("k", Some(&old)).await.unwrap(), Loaded::Unchanged);
-        let new = stored(&register, Expect::Version(old.clone()), b"2").await;
-        let found = Loaded::Found { bytes: b"2".to_vec(), version: new };
-        assert_eq!(register.load("k", Some(&old)).await.unwrap(), found);
-        assert_eq!(register.load("other", Some(&old)).await.unwrap(), Loaded::Absent);
-    }
-
-    #[tokio::test]
-    async fn a_list_gives_the_keys_under_the_prefix_and_no_others() {
-        let register = MemoryRegister::new();
-        for key in ["a/1", "a/2", "ab", "b/1"] {
-            register.swap(key, Expect::Absent, Vec::new()).await.unwrap();
-        }
-        let listed = register.list("a/").await.unwrap();
-        assert_eq!(listed.iter().map(|l| l.key.as_str()).collect::<Vec<_>>(), ["a/1", "a/2"]);
-        for Listed { key, version } in listed {
-            assert_eq!(register.load(&key, version.as_ref()).await.unwrap(), Loaded::Unchanged);
-        }
-        assert!(register.list("c").await.unwrap().is_empty());
-    }
+fn said(record: &MemberRecord) -> Unchanged {
+    (record.incarnation, record.changes, record.attention)
 }

@@ -23,18 +23,18 @@ pub enum CasRule {
 
 /// Which rule is broken, if any.
 #[derive(Debug, Default)]
-pub(super) struct Broken {
+pub(crate) struct Broken {
     #[cfg(feature = "mutations")]
     rule: std::sync::OnceLock<CasRule>,
 }
 
 #[cfg(feature = "mutations")]
 impl Broken {
-    pub(super) fn set(&self, rule: CasRule) {
+    pub(crate) fn set(&self, rule: CasRule) {
         let _ = self.rule.set(rule);
     }
 
-    pub(super) fn is(&self, rule: CasRule) -> bool {
+    pub(crate) fn is(&self, rule: CasRule) -> bool {
         self.rule.get() == Some(&rule)
     }
 }
@@ -42,7 +42,7 @@ impl Broken {
 #[cfg(not(feature = "mutations"))]
 impl Broken {
     #[allow(clippy::unused_self)]
-    pub(super) const fn is(&self, _: CasRule) -> bool {
+    pub(crate) const fn is(&self, _: CasRule) -> bool {
         false
     }
 }

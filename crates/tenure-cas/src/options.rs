@@ -1,4 +1,4 @@
-//! What can be chosen about a [`CasStore`](super::CasStore).
+//! What can be chosen about a [`CasStore`](crate::CasStore).
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use tenure_core::MAX_DRIFT_PPM;
 
 use tenure_store::{Error, ErrorKind, Result};
 
-/// What can be chosen about a [`CasStore`](super::CasStore).
+/// What can be chosen about a [`CasStore`](crate::CasStore).
 ///
 /// ```
 /// use tenure_cas::CasOptions;

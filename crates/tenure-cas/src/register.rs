@@ -1,4 +1,4 @@
-//! The small trait under [`CasStore`](super::CasStore): named cells that can be
+//! The small trait under [`CasStore`](crate::CasStore): named cells that can be
 //! compared and swapped.
 
 use std::fmt;
@@ -50,7 +50,7 @@ impl fmt::Debug for Version {
 ///
 /// Keys are made of ASCII letters, digits, `-`, `_`, `=` and `/`, and are told
 /// apart by case. A service with a stricter alphabet maps them, one to one.
-/// Cells stay below [`MAX_RECORD`](super::MAX_RECORD) bytes.
+/// Cells stay below [`MAX_RECORD`](crate::MAX_RECORD) bytes.
 ///
 /// # What must hold, to ensure correctness
 ///
@@ -69,7 +69,7 @@ impl fmt::Debug for Version {
 ///   with its own first attempt as a plain success, unless it has looked and
 ///   found its own bytes; reporting it as a conflict is fine, because whoever
 ///   loses looks who won. It need not retry:
-///   [`Retrying`](super::Retrying) does it for any register.
+///   [`Retrying`](crate::Retrying) does it for any register.
 /// - **An error without `may_have_applied` is a promise** that the write was
 ///   not and will not be applied.
 /// - **Durable.** What was stored survives a crash of the service.

@@ -1,6 +1,6 @@
 //! A register that repeats what is safe to repeat.
 //!
-//! A verb of a [`CasStore`](super::CasStore) is several requests, one after the
+//! A verb of a [`CasStore`](crate::CasStore) is several requests, one after the
 //! other, and fails with any of them. On a line that loses three requests in ten
 //! hardly one verb in ten comes through, and whoever begins again from the start
 //! is no better off. So each request is repeated by itself, a few times, before
@@ -35,7 +35,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::Mono;
 
-use super::register::{Expect, Listed, Loaded, Register, Removed, Swapped, Version};
+use crate::register::{Expect, Listed, Loaded, Register, Removed, Swapped, Version};
 use tenure_store::{Clock, Error, ErrorKind, Result};
 
 /// How a [`Retrying`] register repeats.

@@ -1,4 +1,4 @@
-//! The store: the handle's verbs behind the contract.
+//! The store: each verb of the contract, by the type that does it.
 
 use std::sync::Arc;
 
@@ -8,11 +8,17 @@ use tenure_core::{
     Release, Snapshot,
 };
 
-use super::handle::Handle;
-use super::options::CasOptions;
-use super::register::Register;
-use super::watch::Poller;
 use tenure_store::{Capabilities, Clock, Following, From, Judge, Result, Store, Watch};
+
+use crate::bids::Bids;
+use crate::cells::Cells;
+use crate::lives::Lives;
+use crate::operators::Operators;
+use crate::options::CasOptions;
+use crate::poller::Poller;
+use crate::register::Register;
+use crate::releases::Releases;
+use crate::views::Views;
 
 /// A store over a [`Register`]: the family in which **the observer judges**.
 ///
@@ -32,7 +38,7 @@ use tenure_store::{Capabilities, Clock, Following, From, Judge, Result, Store, W
 /// ```
 #[derive(Debug)]
 pub struct CasStore {
-    handle: Arc<Handle>,
+    cells: Arc<Cells>,
 }
 
 impl CasStore {
@@ -44,53 +50,53 @@ impl CasStore {
         options: CasOptions,
     ) -> Result<Self> {
         options.check()?;
-        Ok(Self { handle: Arc::new(Handle::new(register, clock, options)) })
+        Ok(Self { cells: Arc::new(Cells::new(register, clock, options)) })
     }
 
     /// Breaks a rule on purpose.
     #[cfg(feature = "mutations")]
     #[doc(hidden)]
-    pub fn mutate(&self, rule: super::CasRule) {
-        self.handle.mutate(rule);
+    pub fn mutate(&self, rule: crate::CasRule) {
+        self.cells.mutate(rule);
     }
 }
 
 #[async_trait]
 impl Store for CasStore {
     async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined> {
-        self.handle.join(ns, join).await
+        Lives::new(&self.cells, ns).join(join).await
     }
 
     async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
-        self.handle.heartbeat(ns, beat).await
+        Lives::new(&self.cells, ns).heartbeat(beat).await
     }
 
     async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
-        self.handle.leave(ns, member).await
+        Lives::new(&self.cells, ns).leave(member).await
     }
 
     async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
-        self.handle.claim(ns, claim).await
+        Bids::new(&self.cells, ns).claim(claim).await
     }
 
     async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
-        self.handle.release(ns, release).await
+        Releases::new(&self.cells, ns).release(release).await
     }
 
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
-        self.handle.amend(ns, amend).await
+        Operators::new(&self.cells, ns).amend(amend).await
     }
 
     async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
-        self.handle.read(ns, query).await
+        Views::new(&self.cells, ns).read(query).await
     }
 
     async fn follow(&self, ns: &Namespace, _from: From) -> Result<Box<dyn Following>> {
-        Ok(Box::new(Poller::new(self.handle.clone(), ns.clone())))
+        Ok(Box::new(Poller::new(self.cells.clone(), ns.clone())))
     }
 
     fn capabilities(&self) -> Capabilities {
-        let options = &self.handle.options;
+        let options = &self.cells.options;
         let mut capabilities = Capabilities::judging(options.name);
         capabilities.judge = Judge::Observer;
         capabilities.watch = Watch::Polled(options.poll);

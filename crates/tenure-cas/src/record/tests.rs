@@ -1,8 +1,8 @@
 //! Bytes that anybody may have written: whatever they are, reading them is an
 //! answer, never a panic, and what is read can be written again.
 
-use super::super::election::ElectionRecord;
-use super::super::member::MemberRecord;
+use super::election::ElectionRecord;
+use super::member::MemberRecord;
 use super::*;
 
 /// A small generator; a failing case is named by its seed.

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use tenure_core::Timestamp;
 
-use super::super::memory::MemoryRegister;
 use super::*;
+use crate::memory_register::MemoryRegister;
 
 /// What becomes of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,12 @@
 //! What is stored: the golden files, what is kept of unknown fields, and what
 //! happens to records that cannot be read.
 
-use super::super::election::ElectionRecord;
-use super::super::member::{MemberRecord, StandingRecord};
-use super::super::past::{HISTORY, Win};
-use super::super::record::{decode, encode};
 use super::*;
+use crate::record::candidacies::CandidaciesRecord;
+use crate::record::election::ElectionRecord;
+use crate::record::history::{HISTORY, Win};
+use crate::record::member::MemberRecord;
+use crate::record::{decode, encode};
 
 const ELECTION: &str = include_str!("golden/election.json");
 const MEMBER: &str = include_str!("golden/member.json");
@@ -33,7 +34,7 @@ fn records_of_format_one_are_read_and_written_as_they_always_were() {
     assert!(member.proves_over(Incarnation::from_u128(0x29)).is_some());
     assert!(member.proves_over(Incarnation::from_u128(0x28)).is_none());
     same(&encode("m", &member).unwrap(), MEMBER);
-    let standing: StandingRecord = decode("x/web-1", STANDING.as_bytes()).unwrap();
+    let standing: CandidaciesRecord = decode("x/web-1", STANDING.as_bytes()).unwrap();
     assert_eq!(standing.elections[&named("nightly-report")].order, 4);
     same(&encode("s", &standing).unwrap(), STANDING);
 }
@@ -200,7 +201,7 @@ fn no_bytes_make_reading_panic() {
             encode("e", &record).unwrap();
         }
         let _ = decode::<MemberRecord>("x/web-1", &bytes);
-        let _ = decode::<StandingRecord>("x/web-1", &bytes);
+        let _ = decode::<CandidaciesRecord>("x/web-1", &bytes);
     }
 }
 

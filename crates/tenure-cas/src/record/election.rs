@@ -10,90 +10,91 @@ use tenure_core::{
 };
 
 use super::format::{nanos, note, profile, text, text_option};
-use super::past::Past;
-use super::record::{FORMAT, Record, Stamp};
-use super::seen::{Memory, Table};
+use super::history::Past;
+use super::{FORMAT, Record, Stamp};
+use crate::memory::Memory;
+use crate::seen::Table;
 
 /// One election.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct ElectionRecord {
-    pub(super) tenure: u32,
+pub(crate) struct ElectionRecord {
+    pub(crate) tenure: u32,
     #[serde(with = "text")]
-    pub(super) election: ElectionName,
-    pub(super) revision: u64,
-    pub(super) number: u64,
+    pub(crate) election: ElectionName,
+    pub(crate) revision: u64,
+    pub(crate) number: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) holder: Option<HolderRecord>,
+    pub(crate) holder: Option<HolderRecord>,
     /// Who won last and by which attempt, whether or not the term still stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) won: Option<WonRecord>,
+    pub(crate) won: Option<WonRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) step_down: Option<StepDownRecord>,
+    pub(crate) step_down: Option<StepDownRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) paused: Option<PauseRecord>,
+    pub(crate) paused: Option<PauseRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) reserved: Option<ReservedRecord>,
+    pub(crate) reserved: Option<ReservedRecord>,
     /// The last terms, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) history: Vec<Past>,
+    pub(crate) history: Vec<Past>,
     #[serde(flatten)]
-    pub(super) other: Map<String, Value>,
+    pub(crate) other: Map<String, Value>,
 }
 
 /// Who holds it. It lives as long as its member's record says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct HolderRecord {
+pub(crate) struct HolderRecord {
     #[serde(with = "text")]
-    pub(super) member: MemberId,
+    pub(crate) member: MemberId,
     #[serde(with = "text")]
-    pub(super) incarnation: Incarnation,
+    pub(crate) incarnation: Incarnation,
     /// The ttl of the claim that won, to be waited out where nothing can be
     /// learnt from the member's own record.
     #[serde(with = "nanos")]
-    pub(super) ttl_ns: Duration,
+    pub(crate) ttl_ns: Duration,
     /// What it stood with.
-    pub(super) priority: u16,
+    pub(crate) priority: u16,
     #[serde(with = "profile")]
-    pub(super) profile: Profile,
+    pub(crate) profile: Profile,
     /// By the winner's wall clock; for people.
-    pub(super) elected_at_ms: u64,
+    pub(crate) elected_at_ms: u64,
     #[serde(flatten)]
-    pub(super) other: Map<String, Value>,
+    pub(crate) other: Map<String, Value>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct WonRecord {
+pub(crate) struct WonRecord {
     #[serde(with = "text")]
-    pub(super) incarnation: Incarnation,
-    pub(super) nonce: u64,
+    pub(crate) incarnation: Incarnation,
+    pub(crate) nonce: u64,
 }
 
 /// Meant for the term that the record shows; gone with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct StepDownRecord {
+pub(crate) struct StepDownRecord {
     #[serde(with = "note")]
-    pub(super) reason: Note,
+    pub(crate) reason: Note,
     #[serde(with = "note")]
-    pub(super) by: Note,
+    pub(crate) by: Note,
     #[serde(with = "text_option", default, skip_serializing_if = "Option::is_none")]
-    pub(super) to: Option<MemberId>,
+    pub(crate) to: Option<MemberId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct PauseRecord {
+pub(crate) struct PauseRecord {
     #[serde(with = "note")]
-    pub(super) reason: Note,
+    pub(crate) reason: Note,
     #[serde(with = "note")]
-    pub(super) by: Note,
+    pub(crate) by: Note,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct ReservedRecord {
+pub(crate) struct ReservedRecord {
     #[serde(with = "text")]
-    pub(super) member: MemberId,
+    pub(crate) member: MemberId,
     /// How long, from when the observer first saw the vacancy.
     #[serde(with = "nanos")]
-    pub(super) grace_ns: Duration,
+    pub(crate) grace_ns: Duration,
 }
 
 impl Record for ElectionRecord {
@@ -120,7 +121,7 @@ impl Record for ElectionRecord {
 
 impl ElectionRecord {
     /// An election nobody has won, whose numbers go on after `number`.
-    pub(super) fn vacant(election: ElectionName, number: TermNumber) -> Self {
+    pub(crate) fn vacant(election: ElectionName, number: TermNumber) -> Self {
         Self {
             tenure: FORMAT,
             election,
@@ -136,23 +137,23 @@ impl ElectionRecord {
         }
     }
 
-    pub(super) fn number(&self) -> TermNumber {
+    pub(crate) fn number(&self) -> TermNumber {
         TermNumber::new(self.number)
     }
 
     /// Whether exactly this life holds it, live or not (rule E1).
-    pub(super) fn is_held_by(&self, member: &MemberRef) -> bool {
+    pub(crate) fn is_held_by(&self, member: &MemberRef) -> bool {
         self.holder.as_ref().is_some_and(|h| h.incarnation == member.incarnation)
     }
 
     /// The attempt this life won with, if it was the last to win.
-    pub(super) fn won_with(&self, member: &MemberRef) -> Option<Nonce> {
+    pub(crate) fn won_with(&self, member: &MemberRef) -> Option<Nonce> {
         let won = self.won.as_ref().filter(|w| w.incarnation == member.incarnation);
         won.map(|w| Nonce::new(w.nonce))
     }
 
     /// The step-down asked of the present term.
-    pub(super) fn step_down(&self) -> Option<StepDown> {
+    pub(crate) fn step_down(&self) -> Option<StepDown> {
         self.step_down.as_ref().map(|asked| StepDown {
             number: self.number(),
             reason: asked.reason.clone(),
@@ -161,18 +162,18 @@ impl ElectionRecord {
         })
     }
 
-    pub(super) fn pause(&self) -> Option<Pause> {
+    pub(crate) fn pause(&self) -> Option<Pause> {
         let paused = self.paused.as_ref()?;
         Some(Pause { reason: paused.reason.clone(), by: paused.by.clone() })
     }
 }
 
 impl HolderRecord {
-    pub(super) fn member(&self) -> MemberRef {
+    pub(crate) fn member(&self) -> MemberRef {
         MemberRef::new(self.member.clone(), self.incarnation)
     }
 
-    pub(super) fn elected_at(&self) -> Timestamp {
+    pub(crate) fn elected_at(&self) -> Timestamp {
         Timestamp::from_unix_millis(self.elected_at_ms)
     }
 }

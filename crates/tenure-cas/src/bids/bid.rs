@@ -2,17 +2,16 @@
 
 use std::cmp::Ordering;
 
-use tenure_core::{
-    Bid, Claim, MemberId, MemberRef, Mono, Namespace, Profile, ReleaseCause, Term, TermNumber,
-};
-
-use super::election::ElectionRecord;
-use super::handle::{ATTEMPTS, Handle, too_busy};
-use super::judging::Hold;
-use super::looking::Look;
-use super::past::Win;
-use super::seen::Seen;
+use tenure_core::{Bid, Claim, MemberId, MemberRef, Mono, Profile, ReleaseCause, Term, TermNumber};
 use tenure_store::{Error, ErrorKind, Result};
+
+use super::Bids;
+use crate::cells::{ATTEMPTS, too_busy};
+use crate::judge::Hold;
+use crate::reader::Found;
+use crate::record::election::ElectionRecord;
+use crate::record::history::Win;
+use crate::seen::Seen;
 
 /// What a bid is, seen from the last win (rule E2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,14 +42,13 @@ pub(super) enum Outcome {
     /// Won, once the member's heartbeat is raised.
     Won(Term),
     /// Lost, on this record.
-    Lost(Look),
+    Lost(Found),
     /// Not known: its requests failed.
     Open,
 }
 
 /// One claim on its way.
 pub(super) struct Claiming<'a> {
-    pub(super) ns: &'a Namespace,
     pub(super) claim: &'a Claim,
     /// What the caller publishes.
     pub(super) profile: &'a Profile,
@@ -58,16 +56,17 @@ pub(super) struct Claiming<'a> {
     pub(super) started: Mono,
 }
 
-impl Handle {
-    /// One bid, from the first look at its election.
+impl Bids<'_> {
+    /// One bid on the election as it was found: decides, swaps, and begins again with
+    /// what it finds after a conflict.
     pub(super) async fn bid(
         &self,
         claiming: &Claiming<'_>,
         bid: &Bid,
-        look: Look,
+        found: Found,
     ) -> Result<Outcome> {
-        let key = self.keys.election(claiming.ns, &bid.election);
-        let mut seen = look;
+        let key = self.cells.keys.election(self.ns, &bid.election);
+        let mut seen = found;
         for _ in 0..ATTEMPTS {
             let (record, heir) = match self.next_step(claiming, bid, seen.as_ref()).await? {
                 Step::Lose => return Ok(Outcome::Lost(seen)),
@@ -75,19 +74,20 @@ impl Handle {
                 Step::Win(record) => (record, None),
                 Step::Keep(record, heir) => (record, Some(heir)),
             };
-            let swapped = self.swap(&key, seen.as_ref(), record, self.now(), None).await?;
-            self.memory().may_have_changed(&key);
+            let swapped =
+                self.cells.swap(&key, seen.as_ref(), record, self.cells.now(), None).await?;
+            self.cells.memory().may_have_changed(&key);
             let Some(written) = swapped else {
-                // Somebody was faster: a rival, an operator, or this very bid in
-                // an earlier attempt.
-                let begun = self.step();
-                seen = self.look_at_election(claiming.ns, &key).await?;
-                self.look_at_holders_of(claiming.ns, seen.iter(), begun).await?;
+                // Another write was first: a rival's, an operator's, or that of this
+                // very bid in an earlier attempt.
+                let begun = self.cells.step();
+                seen = self.reader.load_election(&key).await?;
+                self.reader.load_holders_of(seen.iter(), begun).await?;
                 continue;
             };
             if let Some(heir) = heir {
-                // Only a courtesy: it will find out by itself.
-                let _ = self.nudge(claiming.ns, &heir).await;
+                // It saves the heir time. If it fails, the heir notices by itself.
+                let _ = self.members.raise_attention(&heir).await;
                 return Ok(Outcome::Lost(Some(written)));
             }
             let won = written.record.term();
@@ -103,7 +103,7 @@ impl Handle {
         bid: &Bid,
         seen: Option<&Seen<ElectionRecord>>,
     ) -> Result<Step> {
-        let Claiming { ns, claim, .. } = claiming;
+        let claim = claiming.claim;
         let Some(seen) = seen else {
             let record = ElectionRecord::vacant(bid.election.clone(), TermNumber::NONE);
             let may = bid.priority.may_lead();
@@ -123,22 +123,21 @@ impl Handle {
             if !may {
                 return Ok(Step::Lose);
             }
-            record.vacate(ReleaseCause::Abandoned, None, self.clock.wall());
+            record.vacate(ReleaseCause::Abandoned, None, self.cells.clock.wall());
             return self.win(claiming, bid, record);
         }
-        // Rule M2: whoever it hangs on is ended first, and only then is the term
-        // given away.
-        match self.settle(ns, &seen.record).await? {
+        // Rule M2: a silent holder is ended first, and only then is its term taken.
+        match self.lives.settle(&seen.record).await? {
             Hold::Vacant if !may || self.kept_for_another(claiming, seen).await? => Ok(Step::Lose),
             Hold::Vacant => self.win(claiming, bid, record),
             Hold::Over(cause) => {
                 if !claim.heir_grace.is_zero() {
                     // Who is preferred is looked up once for the whole claim.
-                    self.refresh_members(ns, claiming.started).await?;
+                    self.reader.refresh_members(claiming.started).await?;
                 }
                 let bidder = (&claim.member.id, bid.priority);
-                let heir = self.heir_before(ns, &record, bidder, claim.heir_grace);
-                record.vacate(cause, heir.clone(), self.clock.wall());
+                let heir = self.candidates.heir_before(&record, bidder, claim.heir_grace);
+                record.vacate(cause, heir.clone(), self.cells.clock.wall());
                 match heir {
                     Some((heir, _)) => Ok(Step::Keep(record, heir)),
                     None if may => self.win(claiming, bid, record),
@@ -149,20 +148,27 @@ impl Handle {
         }
     }
 
-    /// The next number after every one this handle ever saw, so that numbers
-    /// do not go back even if somebody removed the record or put an older one
-    /// in its place.
+    /// The next number after every one that this observer ever saw, so that numbers do
+    /// not go back even if the record was removed or replaced by an older one.
     fn win(&self, claiming: &Claiming<'_>, bid: &Bid, mut record: ElectionRecord) -> Result<Step> {
-        let Claiming { ns, claim, profile, .. } = claiming;
-        let key = self.keys.election(ns, &bid.election);
-        let last = record.number().max(self.memory().newest_number(&key));
-        let (number, at) = (last.next(), self.clock.wall());
+        let Claiming { claim, profile, .. } = claiming;
+        let key = self.cells.keys.election(self.ns, &bid.election);
+        let last = record.number().max(self.cells.memory().newest_number(&key));
+        let number = last.next();
+        let at = self.cells.clock.wall();
         if number == last {
             let what = format!("the record {key} has used up the last number, {last}");
             return Err(Error::new(ErrorKind::Foreign, what).remedy("use another election"));
         }
-        let (member, nonce, ttl, priority) = (&claim.member, bid.nonce, claim.ttl, bid.priority);
-        record.begin(&Win { number, member, nonce, ttl, priority, profile, at });
+        record.begin(&Win {
+            number,
+            member: &claim.member,
+            nonce: bid.nonce,
+            ttl: claim.ttl,
+            priority: bid.priority,
+            profile,
+            at,
+        });
         Ok(Step::Win(record))
     }
 
@@ -174,10 +180,10 @@ impl Handle {
     ) -> Result<bool> {
         let Some(kept) = &seen.record.reserved else { return Ok(false) };
         let own = kept.member == claiming.claim.member.id;
-        if own || self.now().since(seen.since) >= kept.grace_ns {
+        if own || self.cells.now().since(seen.since) >= kept.grace_ns {
             return Ok(false);
         }
-        self.heir_stands(claiming.ns, &seen.record.election, &kept.member).await
+        self.candidates.heir_stands(&seen.record.election, &kept.member).await
     }
 }
 

@@ -1,15 +1,18 @@
-//! Giving up: release, and the vacancy it leaves.
+//! The end of a term: release, and the vacancy that it leaves.
 
 use std::time::Duration;
 
 use tenure_core::{
     ElectionName, MemberId, MemberRef, Namespace, Release, ReleaseCause, ReleaseItem, TermNumber,
 };
-
-use super::election::ElectionRecord;
-use super::handle::{ATTEMPTS, Handle, partly, too_busy};
-use super::member::StandingRecord;
 use tenure_store::Result;
+
+use crate::candidates::Candidates;
+use crate::cells::{ATTEMPTS, Cells, partly, too_busy};
+use crate::members::Members;
+use crate::reader::Reader;
+use crate::record::candidacies::CandidaciesRecord;
+use crate::record::election::ElectionRecord;
 
 /// Which term to end, and how.
 struct Ending<'a> {
@@ -21,40 +24,62 @@ struct Ending<'a> {
     grace: Duration,
 }
 
-impl Handle {
+/// Ends terms.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Releases<'a> {
+    cells: &'a Cells,
+    ns: &'a Namespace,
+    reader: Reader<'a>,
+    candidates: Candidates<'a>,
+    members: Members<'a>,
+}
+
+impl<'a> Releases<'a> {
+    pub(crate) fn new(cells: &'a Cells, ns: &'a Namespace) -> Self {
+        Self {
+            cells,
+            ns,
+            reader: Reader::new(cells, ns),
+            candidates: Candidates::new(cells, ns),
+            members: Members::new(cells, ns),
+        }
+    }
+}
+
+impl Releases<'_> {
     /// See [`Store::release`](tenure_store::Store::release).
     ///
     /// The candidacies end first and the terms after: a release that is
     /// interrupted leaves terms that can be released again, and none of them
     /// makes the caller its own successor. Last the member's record says that
     /// something changed, once for all of them.
-    pub(super) async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
-        self.check_batch("releases", release.items.len())?;
-        let looks = release.items.iter().map(|item| self.is_due(ns, &release.member, item));
+    pub(crate) async fn release(&self, release: &Release) -> Result<()> {
+        self.cells.check_batch("releases", release.items.len())?;
+        let checks = release.items.iter().map(|item| self.is_due(&release.member, item));
         let mut due = Vec::new();
-        for (item, is_due) in release.items.iter().zip(self.all(looks.collect()).await) {
+        for (item, is_due) in release.items.iter().zip(self.cells.all(checks.collect()).await) {
             if is_due? {
                 due.push(item);
             } else {
                 // An earlier attempt may have ended it, and its answer have been lost.
-                self.note_given_back(ns, &release.member, item);
+                self.note_given_back(&release.member, item);
             }
         }
-        let withdraw = |record: &mut StandingRecord| {
+        let withdraw = |record: &mut CandidaciesRecord| {
             let before = record.elections.len();
             record.elections.retain(|name, _| !due.iter().any(|item| item.election == *name));
             record.elections.len() != before
         };
-        let withdrew = self.edit_standing(ns, &release.member, withdraw).await?;
+        let withdrew = self.candidates.edit(&release.member, withdraw).await?;
         let terms: Vec<_> = due.iter().filter(|item| item.number.is_some()).collect();
         let kept = |item: &&&&ReleaseItem| item.successor.is_some();
         if !release.heir_grace.is_zero() || terms.iter().find(kept).is_some() {
             // Without the list the vacancy is simply open to all: better than
             // to hold on to a term nobody works under.
-            let _ = self.refresh_members(ns, self.now()).await;
+            let _ = self.reader.refresh_members(self.cells.now()).await;
         }
         if !terms.is_empty() {
-            self.note_change(ns, &release.member);
+            self.members.note_change(&release.member);
         }
         let endings = terms.iter().map(|item| {
             let ending = Ending {
@@ -64,59 +89,53 @@ impl Handle {
                 successor: item.successor.as_ref(),
                 grace: release.heir_grace,
             };
-            self.end_term(ns, &item.election, ending)
+            self.end_term(&item.election, ending)
         });
-        let ended = self.all(endings.collect()).await;
+        let ended = self.cells.all(endings.collect()).await;
         for (item, _) in terms.iter().zip(&ended).filter(|(_, ended)| matches!(ended, Ok(true))) {
-            self.note_given_back(ns, &release.member, item);
+            self.note_given_back(&release.member, item);
         }
         let gave_back = ended.iter().any(|ended| matches!(ended, Ok(true) | Err(_)));
         // A repeated release finds nothing to end, and still has to say it.
-        if gave_back || self.owes_a_word(ns, &release.member) {
-            self.tell_of_change(ns, &release.member).await;
+        if gave_back || self.members.owes_announcement(&release.member) {
+            self.members.announce_change(&release.member).await;
         }
         let ended: Result<Vec<bool>> = ended.into_iter().collect();
         partly(withdrew || gave_back, ended).map(drop)
     }
 
     /// Remembers that this very term is not held any more.
-    fn note_given_back(&self, ns: &Namespace, who: &MemberRef, item: &ReleaseItem) {
+    fn note_given_back(&self, who: &MemberRef, item: &ReleaseItem) {
         let Some(number) = item.number else { return };
-        let key = self.keys.member(ns, &who.id);
-        self.memory().gave_back(&key, who.incarnation, &item.election, number);
+        let key = self.cells.keys.member(self.ns, &who.id);
+        self.cells.memory().gave_back(&key, who.incarnation, &item.election, number);
     }
 
     /// Whether an item is not too late: it names no term, or exactly the one
     /// this life holds (rule E1).
-    async fn is_due(&self, ns: &Namespace, who: &MemberRef, item: &ReleaseItem) -> Result<bool> {
+    async fn is_due(&self, who: &MemberRef, item: &ReleaseItem) -> Result<bool> {
         let Some(number) = item.number else { return Ok(true) };
-        let key = self.keys.election(ns, &item.election);
-        let seen = self.load::<ElectionRecord>(&key).await?;
+        let key = self.cells.keys.election(self.ns, &item.election);
+        let seen = self.cells.load::<ElectionRecord>(&key).await?;
         Ok(seen.is_some_and(|s| s.record.number() == number && s.record.is_held_by(who)))
     }
 
     /// Ends whichever term this life holds of an election, and keeps the
     /// vacancy for nobody. Says whether there was one.
-    pub(super) async fn vacate(
+    pub(crate) async fn vacate(
         &self,
-        ns: &Namespace,
         name: &ElectionName,
         member: &MemberRef,
         cause: ReleaseCause,
     ) -> Result<bool> {
         let (number, successor, grace) = (None, None, Duration::ZERO);
-        self.end_term(ns, name, Ending { member, number, cause, successor, grace }).await
+        self.end_term(name, Ending { member, number, cause, successor, grace }).await
     }
 
-    async fn end_term(
-        &self,
-        ns: &Namespace,
-        name: &ElectionName,
-        ending: Ending<'_>,
-    ) -> Result<bool> {
-        let key = self.keys.election(ns, name);
+    async fn end_term(&self, name: &ElectionName, ending: Ending<'_>) -> Result<bool> {
+        let key = self.cells.keys.election(self.ns, name);
         for attempt in 0..ATTEMPTS {
-            let seen = self.load::<ElectionRecord>(&key).await?;
+            let seen = self.cells.load::<ElectionRecord>(&key).await?;
             let held = seen.filter(|s| {
                 s.record.is_held_by(ending.member)
                     && ending.number.is_none_or(|number| s.record.number() == number)
@@ -126,15 +145,16 @@ impl Handle {
                 // ended it, and others have to hear of that.
                 return Ok(attempt > 0);
             };
-            let heir = self.heir(ns, &held.record, ending.successor, ending.grace);
+            let heir = self.candidates.heir(&held.record, ending.successor, ending.grace);
             let mut record = (*held.record).clone();
-            record.vacate(ending.cause, heir.clone(), self.clock.wall());
-            let swapped = self.swap(&key, Some(&held), record, self.now(), None).await?;
-            self.memory().may_have_changed(&key);
+            record.vacate(ending.cause, heir.clone(), self.cells.clock.wall());
+            let swapped =
+                self.cells.swap(&key, Some(&held), record, self.cells.now(), None).await?;
+            self.cells.memory().may_have_changed(&key);
             if swapped.is_some() {
                 if let Some((heir, _)) = heir {
                     // Only a courtesy: it will find out by itself.
-                    let _ = self.nudge(ns, &heir).await;
+                    let _ = self.members.raise_attention(&heir).await;
                 }
                 return Ok(true);
             }

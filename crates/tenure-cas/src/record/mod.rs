@@ -5,24 +5,31 @@
 //! not know are kept when it is rewritten. What cannot be read is
 //! [`Foreign`](tenure_store::ErrorKind::Foreign), never guessed at.
 
+pub(crate) mod candidacies;
+pub(crate) mod election;
+pub(crate) mod format;
+pub(crate) mod history;
+pub(crate) mod member;
+
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tenure_core::Mono;
 
-use super::keys::names;
-use super::seen::{Memory, Rhythm, Seen, Table};
+use crate::keys::names;
+use crate::memory::Memory;
+use crate::seen::{Rhythm, Seen, Table};
 use tenure_store::{Error, ErrorKind, Result};
 
 /// The format this version writes, and the newest it reads.
-pub(super) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// The largest record, in bytes.
 pub const MAX_RECORD: usize = 1 << 20;
 
 /// A record of any kind.
-pub(super) trait Record: Clone + Serialize + DeserializeOwned + Send + Sync {
+pub(crate) trait Record: Clone + Serialize + DeserializeOwned + Send + Sync {
     /// What of it is counted from when it was first seen: a member's sign of
     /// life, changed by every heartbeat and by nothing that anybody else writes;
     /// an election's vacancy.
@@ -34,7 +41,7 @@ pub(super) trait Record: Clone + Serialize + DeserializeOwned + Send + Sync {
         Vec::new()
     }
 
-    /// The latest moment, on this handle's clock, at which what the stamp stands
+    /// The latest moment, on this observer's clock, at which what the stamp stands
     /// for can have begun, by those signs; `None` if nothing is known of it but
     /// when it is first seen.
     fn begun_by(&self, _sights: &[(Mono, Duration)], _drift_ppm: u32) -> Option<Mono> {
@@ -53,7 +60,7 @@ pub(super) trait Record: Clone + Serialize + DeserializeOwned + Send + Sync {
     /// Counts the writes, so that no content ever comes back.
     fn revision(&mut self) -> &mut u64;
 
-    /// Where a handle keeps the records of this kind that it has seen.
+    /// Where an observer keeps the records of this kind that it has seen.
     fn table(memory: &mut Memory) -> &mut Table<Self>;
 
     /// Notes what else is to be remembered of the record.
@@ -61,10 +68,10 @@ pub(super) trait Record: Clone + Serialize + DeserializeOwned + Send + Sync {
 }
 
 /// See [`Record::stamp`].
-pub(super) type Stamp = (u128, u64);
+pub(crate) type Stamp = (u128, u64);
 
 /// The bytes of a record.
-pub(super) fn encode<R: Record>(key: &str, record: &R) -> Result<Vec<u8>> {
+pub(crate) fn encode<R: Record>(key: &str, record: &R) -> Result<Vec<u8>> {
     let bytes = serde_json::to_vec(record).map_err(|error| {
         Error::new(ErrorKind::Internal, format!("writing the record {key} failed"))
             .caused_by(error)
@@ -88,7 +95,7 @@ struct Header {
 }
 
 /// The record in these bytes.
-pub(super) fn decode<R: Record>(key: &str, bytes: &[u8]) -> Result<R> {
+pub(crate) fn decode<R: Record>(key: &str, bytes: &[u8]) -> Result<R> {
     let foreign = |what: String| {
         Error::new(ErrorKind::Foreign, what).remedy(
             "use another prefix, or repair the record by hand: its term number must not go back",

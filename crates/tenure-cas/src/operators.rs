@@ -1,17 +1,20 @@
-//! The operator's verbs: step down, pause, resume, evict. None of them is a
-//! sign of life: they leave the holder's beat alone, so that asking something of
-//! a dead holder does not keep it alive. Each raises the holder's attention,
-//! which is how the holder and those who follow it hear of it.
+//! The operator's verbs: step down, pause, resume, evict. None of them is a sign of
+//! life: they leave the holder's beat alone, so that asking something of a dead holder
+//! does not keep it alive. Each raises the holder's attention, by which the holder and
+//! its followers notice it.
 
 use tenure_core::{Amend, Amended, ElectionName, MemberId, MemberRef, Namespace, Note, TermNumber};
-
-use super::election::{ElectionRecord, PauseRecord, StepDownRecord};
-use super::handle::{ATTEMPTS, Handle, partly, too_busy};
-use super::judging::Hold;
-use super::member::{EndedLife, MemberRecord};
-use super::members::{Edit, Life};
-use super::seen::Seen;
 use tenure_store::{Error, ErrorKind, Result};
+
+use crate::candidates::Candidates;
+use crate::cells::{ATTEMPTS, Cells, partly, too_busy};
+use crate::judge::{Hold, Judge};
+use crate::lives::Lives;
+use crate::members::{Edit, Life, Members};
+use crate::reader::Reader;
+use crate::record::election::{ElectionRecord, PauseRecord, StepDownRecord};
+use crate::record::member::{EndedLife, MemberRecord};
+use crate::seen::Seen;
 
 /// What an edit of an election comes to.
 enum Change {
@@ -21,18 +24,44 @@ enum Change {
     Answer(Amended),
 }
 
-impl Handle {
+/// What operators ask of elections and members.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operators<'a> {
+    cells: &'a Cells,
+    ns: &'a Namespace,
+    judge: Judge<'a>,
+    reader: Reader<'a>,
+    candidates: Candidates<'a>,
+    members: Members<'a>,
+    lives: Lives<'a>,
+}
+
+impl<'a> Operators<'a> {
+    pub(crate) fn new(cells: &'a Cells, ns: &'a Namespace) -> Self {
+        Self {
+            cells,
+            ns,
+            judge: Judge::new(cells, ns),
+            reader: Reader::new(cells, ns),
+            candidates: Candidates::new(cells, ns),
+            members: Members::new(cells, ns),
+            lives: Lives::new(cells, ns),
+        }
+    }
+}
+
+impl Operators<'_> {
     /// See [`Store::amend`](tenure_store::Store::amend).
-    pub(super) async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
+    pub(crate) async fn amend(&self, amend: &Amend) -> Result<Amended> {
         match amend {
             Amend::StepDown { election, number, to, reason, by } => {
                 let asked =
                     StepDownRecord { reason: reason.clone(), by: by.clone(), to: to.clone() };
-                self.ask_to_step_down(ns, election, *number, asked).await
+                self.ask_to_step_down(election, *number, asked).await
             }
-            Amend::Pause { election, reason, by } => self.pause(ns, election, reason, by).await,
-            Amend::Resume { election, .. } => self.resume(ns, election).await,
-            Amend::Evict { member, now, .. } => self.evict(ns, member, *now).await,
+            Amend::Pause { election, reason, by } => self.pause(election, reason, by).await,
+            Amend::Resume { election, .. } => self.resume(election).await,
+            Amend::Evict { member, now, .. } => self.evict(member, *now).await,
             Amend::Restored { .. } => Err(no_era()),
         }
     }
@@ -40,17 +69,15 @@ impl Handle {
     /// E5: kept beside the term it is meant for, and gone with it.
     async fn ask_to_step_down(
         &self,
-        ns: &Namespace,
         name: &ElectionName,
         number: Option<TermNumber>,
         asked: StepDownRecord,
     ) -> Result<Amended> {
         if asked.to.is_some() {
-            self.refresh_members(ns, self.now()).await?;
+            self.reader.refresh_members(self.cells.now()).await?;
         }
         let edit = |seen: Option<&Seen<ElectionRecord>>| {
-            let Some((seen, holder)) = seen.and_then(|s| Some((s, self.live_holder(ns, s)?)))
-            else {
+            let Some((seen, holder)) = seen.and_then(|s| Some((s, self.live_holder(s)?))) else {
                 return Change::Answer(Amended::Vacant);
             };
             let present = seen.record.number();
@@ -58,7 +85,7 @@ impl Handle {
                 return Change::Answer(Amended::Superseded { number: present });
             }
             let stands = |to: &MemberId| {
-                self.ranked(ns, name, Some(&holder.id)).iter().any(|s| s.member.id == *to)
+                self.candidates.eligible(name, Some(&holder.id)).iter().any(|s| s.member.id == *to)
             };
             if !asked.to.as_ref().is_none_or(stands) {
                 return Change::Answer(Amended::NoSuchCandidate);
@@ -70,19 +97,13 @@ impl Handle {
             record.step_down = Some(asked.clone());
             Change::Write(Box::new(record))
         };
-        self.edit_election(ns, name, edit).await
+        self.edit_election(name, edit).await
     }
 
     /// E6: nobody is newly elected; the incumbent stays.
-    async fn pause(
-        &self,
-        ns: &Namespace,
-        name: &ElectionName,
-        reason: &Note,
-        by: &Note,
-    ) -> Result<Amended> {
+    async fn pause(&self, name: &ElectionName, reason: &Note, by: &Note) -> Result<Amended> {
         let edit = |seen: Option<&Seen<ElectionRecord>>| {
-            let vacant = || ElectionRecord::vacant(name.clone(), self.newest(ns, name));
+            let vacant = || ElectionRecord::vacant(name.clone(), self.newest(name));
             let mut record = seen.map_or_else(vacant, |s| (*s.record).clone());
             if record.paused.is_some() {
                 return Change::Answer(Amended::Unchanged);
@@ -90,10 +111,10 @@ impl Handle {
             record.paused = Some(PauseRecord { reason: reason.clone(), by: by.clone() });
             Change::Write(Box::new(record))
         };
-        self.edit_election(ns, name, edit).await
+        self.edit_election(name, edit).await
     }
 
-    async fn resume(&self, ns: &Namespace, name: &ElectionName) -> Result<Amended> {
+    async fn resume(&self, name: &ElectionName) -> Result<Amended> {
         let edit = |seen: Option<&Seen<ElectionRecord>>| {
             let Some(seen) = seen.filter(|s| s.record.paused.is_some()) else {
                 return Change::Answer(Amended::Unchanged);
@@ -102,78 +123,78 @@ impl Handle {
             record.paused = None;
             Change::Write(Box::new(record))
         };
-        self.edit_election(ns, name, edit).await
+        self.edit_election(name, edit).await
     }
 
-    fn newest(&self, ns: &Namespace, name: &ElectionName) -> TermNumber {
-        self.memory().newest_number(&self.keys.election(ns, name))
+    fn newest(&self, name: &ElectionName) -> TermNumber {
+        self.cells.memory().newest_number(&self.cells.keys.election(self.ns, name))
     }
 
     /// Changes an election's record, beginning again with whatever somebody
     /// else wrote meanwhile.
     async fn edit_election(
         &self,
-        ns: &Namespace,
         name: &ElectionName,
         edit: impl Fn(Option<&Seen<ElectionRecord>>) -> Change,
     ) -> Result<Amended> {
-        let key = self.keys.election(ns, name);
+        let key = self.cells.keys.election(self.ns, name);
         for _ in 0..ATTEMPTS {
-            let begun = self.step();
-            let seen = self.look_at_election(ns, &key).await?;
-            self.look_at_holders_of(ns, seen.iter(), begun).await?;
+            let begun = self.cells.step();
+            let seen = self.reader.load_election(&key).await?;
+            self.reader.load_holders_of(seen.iter(), begun).await?;
             let record = match edit(seen.as_ref()) {
                 Change::Write(record) => record,
                 Change::Answer(answer) => {
                     if let (Amended::Unchanged, Some(seen)) = (&answer, &seen) {
                         // Whoever asked before may not have come to tell.
-                        self.tell_holder(ns, seen).await?;
+                        self.tell_holder(seen).await?;
                     }
                     return Ok(answer);
                 }
             };
-            let swapped = self.swap(&key, seen.as_ref(), *record, self.now(), None).await?;
-            self.memory().may_have_changed(&key);
+            let swapped =
+                self.cells.swap(&key, seen.as_ref(), *record, self.cells.now(), None).await?;
+            self.cells.memory().may_have_changed(&key);
             if let Some(written) = swapped {
-                partly(true, self.tell_holder(ns, &written).await)?;
-                return Ok(self.concerning(ns, &written));
+                partly(true, self.tell_holder(&written).await)?;
+                return Ok(self.concerning(&written));
             }
         }
         Err(too_busy(&key))
     }
 
     /// Raises the attention of the one who holds an election.
-    async fn tell_holder(&self, ns: &Namespace, seen: &Seen<ElectionRecord>) -> Result<()> {
-        match self.live_holder(ns, seen) {
-            Some(holder) => self.nudge(ns, &holder.id).await,
+    async fn tell_holder(&self, seen: &Seen<ElectionRecord>) -> Result<()> {
+        match self.live_holder(seen) {
+            Some(holder) => self.members.raise_attention(&holder.id).await,
             None => Ok(()),
         }
     }
 
     /// Done, with the present term and its holder where there is one.
-    fn concerning(&self, ns: &Namespace, seen: &Seen<ElectionRecord>) -> Amended {
-        let member = self.live_holder(ns, seen);
+    fn concerning(&self, seen: &Seen<ElectionRecord>) -> Amended {
+        let member = self.live_holder(seen);
         let number = member.is_some().then(|| seen.record.number());
-        Amended::Done { number, member, remaining: self.hold(ns, &seen.record).left() }
+        Amended::Done { number, member, remaining: self.judge.hold(&seen.record).left() }
     }
 
-    fn live_holder(&self, ns: &Namespace, seen: &Seen<ElectionRecord>) -> Option<MemberRef> {
+    fn live_holder(&self, seen: &Seen<ElectionRecord>) -> Option<MemberRef> {
         let holder = seen.record.holder.as_ref().map(|h| h.member());
-        let held = matches!(self.hold(ns, &seen.record), Hold::Live(_) | Hold::Unproven { .. });
+        let held = matches!(self.judge.hold(&seen.record), Hold::Live(_) | Hold::Unproven { .. });
         holder.filter(|_| held)
     }
 
     /// Condemns a member, or ends it at once, with everything it holds.
-    async fn evict(&self, ns: &Namespace, id: &MemberId, at_once: bool) -> Result<Amended> {
-        let key = self.keys.member(ns, id);
-        let seen = self.load::<MemberRecord>(&key).await?;
-        let Some(seen) = seen.filter(|s| !self.member_left(s).is_zero()) else {
+    async fn evict(&self, id: &MemberId, at_once: bool) -> Result<Amended> {
+        let key = self.cells.keys.member(self.ns, id);
+        let seen = self.cells.load::<MemberRecord>(&key).await?;
+        let Some(seen) = seen.filter(|s| !self.judge.member_left(s).is_zero()) else {
             return Ok(Amended::NoSuchMember);
         };
-        let (member, remaining) = (seen.record.member(), self.member_left(&seen));
+        let (member, remaining) = (seen.record.member(), self.judge.member_left(&seen));
         let done = Amended::Done { number: None, member: Some(member.clone()), remaining };
         if at_once {
-            let ended = self.end(ns, &member, EndedLife::Evicted).await?;
+            let ended = self.lives.end(&member, EndedLife::Evicted).await?;
             return Ok(if ended { done } else { Amended::NoSuchMember });
         }
         let mut wrote = false;
@@ -181,7 +202,7 @@ impl Handle {
             wrote = !std::mem::replace(&mut record.condemned, true);
             wrote
         };
-        match self.edit_member(ns, &member, Edit::Note, condemn).await? {
+        match self.members.edit(&member, Edit::Note, condemn).await? {
             Life::Over { .. } => Ok(Amended::NoSuchMember),
             Life::Live(_) if wrote => Ok(done),
             Life::Live(_) => Ok(Amended::Unchanged),

@@ -1,53 +1,76 @@
-//! Looking, which never writes.
+//! What a caller is shown. Reading never writes.
 
 use std::time::Duration;
 
 use tenure_core::{
-    ElectionName, ElectionView, Entry, Holder, Incarnation, MemberRef, Namespace, Query,
-    Reservation, Seq, Snapshot, Which,
+    ElectionName, ElectionView, Entry, Holder, Incarnation, MemberRef, MemberView, Namespace,
+    Query, Reservation, Seq, Snapshot, Timestamp, Which,
 };
+use tenure_store::Result;
 
-use super::election::ElectionRecord;
-use super::handle::Handle;
-use super::member::{MemberRecord, StandingRecord};
-use super::members::member_view;
-use super::seen::Seen;
-use super::standing::candidate;
-use tenure_store::{Error, ErrorKind, Result};
+use crate::candidates::{Candidates, candidate};
+use crate::cells::Cells;
+use crate::judge::Judge;
+use crate::reader::Reader;
+use crate::record::candidacies::CandidaciesRecord;
+use crate::record::election::ElectionRecord;
+use crate::record::member::MemberRecord;
+use crate::seen::Seen;
 
 type Named = (ElectionName, Option<Seen<ElectionRecord>>);
 
-impl Handle {
+/// Views of elections and members, and snapshots of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Views<'a> {
+    cells: &'a Cells,
+    ns: &'a Namespace,
+    judge: Judge<'a>,
+    reader: Reader<'a>,
+    candidates: Candidates<'a>,
+}
+
+impl<'a> Views<'a> {
+    pub(crate) fn new(cells: &'a Cells, ns: &'a Namespace) -> Self {
+        Self {
+            cells,
+            ns,
+            judge: Judge::new(cells, ns),
+            reader: Reader::new(cells, ns),
+            candidates: Candidates::new(cells, ns),
+        }
+    }
+}
+
+impl Views<'_> {
     /// See [`Store::read`](tenure_store::Store::read). Each election is of one moment;
     /// several of them are of moments close together, because a register has no
     /// snapshot of many cells.
-    pub(super) async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
-        let begun = self.step();
+    pub(crate) async fn read(&self, query: &Query) -> Result<Snapshot> {
+        let begun = self.cells.step();
         if query.candidates || query.members || query.which == Which::All {
-            self.refresh_members(ns, self.now()).await?;
+            self.reader.refresh_members(self.cells.now()).await?;
         } else if query.asker.is_some() {
-            self.refresh_members(ns, self.now() - self.options.listing_age).await?;
+            self.reader.refresh_members(self.cells.now() - self.cells.options.listing_age).await?;
         }
         let mut every = Vec::new();
         if query.members || !matches!(query.which, Which::Nothing | Which::Named(_)) {
-            every = self.load_elections(ns).await?;
+            every = self.reader.load_every_election().await?;
             if let (Which::HeldBy(life), false) = (&query.which, query.members) {
                 every.retain(|s| s.record.holder.as_ref().is_some_and(|h| h.incarnation == *life));
             }
-            self.look_at_holders_of(ns, every.iter(), begun).await?;
+            self.reader.load_holders_of(every.iter(), begun).await?;
         }
-        let asked = self.asked_for(ns, &query.which, &every).await?;
+        let asked = self.asked_for(&query.which, &every).await?;
         for (name, seen) in &asked {
             if let Some(kept) = seen.as_ref().and_then(|s| s.record.reserved.as_ref()) {
-                self.heir_stands(ns, name, &kept.member).await?;
+                self.candidates.heir_stands(name, &kept.member).await?;
             }
         }
         let asker = query.asker.as_ref();
-        let view =
-            |(name, seen): &Named| self.view(ns, name, seen.as_ref(), asker, query.candidates);
+        let view = |(name, seen): &Named| self.view(name, seen.as_ref(), asker, query.candidates);
         let holders: Vec<Incarnation> =
-            every.iter().filter_map(|s| Some(self.holder(ns, s)?.member.incarnation)).collect();
-        let live = if query.members { self.live_members(ns) } else { Vec::new() };
+            every.iter().filter_map(|s| Some(self.holder(s)?.member.incarnation)).collect();
+        let live = if query.members { self.judge.live_members() } else { Vec::new() };
         Ok(Snapshot {
             seq: Seq::START,
             elections: asked.iter().map(view).collect(),
@@ -56,41 +79,36 @@ impl Handle {
         })
     }
 
-    async fn asked_for(
-        &self,
-        ns: &Namespace,
-        which: &Which,
-        every: &[Seen<ElectionRecord>],
-    ) -> Result<Vec<Named>> {
+    async fn asked_for(&self, which: &Which, every: &[Seen<ElectionRecord>]) -> Result<Vec<Named>> {
         let named = |s: &Seen<ElectionRecord>| (s.record.election.clone(), Some(s.clone()));
         let names = match which {
             Which::Nothing => return Ok(Vec::new()),
             Which::HeldBy(life) => {
                 let held = |s: &&Seen<ElectionRecord>| {
-                    self.holder(ns, s).is_some_and(|h| h.member.incarnation == *life)
+                    self.holder(s).is_some_and(|h| h.member.incarnation == *life)
                 };
                 return Ok(every.iter().filter(held).map(named).collect());
             }
             Which::All => {
                 let mut all: Vec<Named> = every.iter().map(named).collect();
-                all.extend(self.only_stood_for(ns, &all));
+                all.extend(self.only_stood_for(&all));
                 all.sort_by(|a, b| a.0.cmp(&b.0));
                 return Ok(all);
             }
             Which::Named(names) => names,
         };
-        self.name(ns, names);
-        let looks = self.look_closely_at(ns, names).await?;
-        Ok(names.iter().cloned().zip(looks).collect())
+        self.reader.remember_names(names);
+        let found = self.reader.load_named(names).await?;
+        Ok(names.iter().cloned().zip(found).collect())
     }
 
     /// Elections that somebody stands for and nobody ever won: they have no
     /// record of their own yet.
-    fn only_stood_for(&self, ns: &Namespace, recorded: &[Named]) -> Vec<Named> {
-        let live = self.live_members(ns);
+    fn only_stood_for(&self, recorded: &[Named]) -> Vec<Named> {
+        let live = self.judge.live_members();
         let stands = live.iter().filter_map(|(m, _)| {
-            let key = self.keys.standing(ns, &m.record.member);
-            let known = self.known::<StandingRecord>(&key)?;
+            let key = self.cells.keys.standing(self.ns, &m.record.member);
+            let known = self.cells.known::<CandidaciesRecord>(&key)?;
             (known.record.incarnation == m.record.incarnation).then_some(known)
         });
         let names = stands.flat_map(|s| s.record.elections.keys().cloned().collect::<Vec<_>>());
@@ -102,9 +120,8 @@ impl Handle {
     }
 
     /// One election as it stands; as vacant with number 0 if nobody ever won it.
-    pub(super) fn view(
+    pub(crate) fn view(
         &self,
-        ns: &Namespace,
         name: &ElectionName,
         seen: Option<&Seen<ElectionRecord>>,
         asker: Option<&MemberRef>,
@@ -113,28 +130,29 @@ impl Handle {
         let mut view = ElectionView::vacant(name.clone());
         if let Some(seen) = seen {
             view.number = seen.record.number();
-            view.holder = self.holder(ns, seen);
+            view.holder = self.holder(seen);
             if let (Some(_), Some(holder)) = (asker, &mut view.holder) {
-                holder.remaining = self.look_again_in(ns, &holder.member, holder.remaining);
+                holder.remaining = self.remaining_for_asker(&holder.member, holder.remaining);
             }
             view.paused = seen.record.pause();
             view.step_down = seen.record.step_down().filter(|_| view.holder.is_some());
-            view.reserved = self.reservation(ns, seen);
+            view.reserved = self.reservation(seen);
         }
         let holder = view.holder.as_ref().map(|h| &h.member.id);
-        view.ahead = asker.map_or(0, |asker| self.ahead(ns, name, holder, asker));
+        view.ahead = asker.map_or(0, |asker| self.candidates.ahead(name, holder, asker));
         if list_candidates {
-            view.candidates = self.standing(ns, name, seen).into_iter().map(candidate).collect();
+            view.candidates =
+                self.candidates.standing(name, seen).into_iter().map(candidate).collect();
         }
         view
     }
 
     /// The holder, unless its ttl has run out: observers see vacancy (rule N3).
-    pub(super) fn holder(&self, ns: &Namespace, seen: &Seen<ElectionRecord>) -> Option<Holder> {
+    pub(crate) fn holder(&self, seen: &Seen<ElectionRecord>) -> Option<Holder> {
         let held = seen.record.holder.as_ref()?;
-        let remaining = self.hold(ns, &seen.record).left();
-        let key = self.keys.member(ns, &held.member);
-        let stated = self.known::<MemberRecord>(&key);
+        let remaining = self.judge.hold(&seen.record).left();
+        let key = self.cells.keys.member(self.ns, &held.member);
+        let stated = self.cells.known::<MemberRecord>(&key);
         let stated = stated.filter(|m| m.record.incarnation == held.incarnation);
         (!remaining.is_zero()).then(|| Holder {
             member: held.member(),
@@ -148,33 +166,20 @@ impl Handle {
 
     /// What one who waits is told: not when the ttl is over, if it had better look
     /// again sooner.
-    fn look_again_in(&self, ns: &Namespace, holder: &MemberRef, left: Duration) -> Duration {
-        let known = self.known::<MemberRecord>(&self.keys.member(ns, &holder.id));
+    fn remaining_for_asker(&self, holder: &MemberRef, left: Duration) -> Duration {
+        let known = self.cells.known::<MemberRecord>(&self.cells.keys.member(self.ns, &holder.id));
         let shown = known.filter(|member| member.record.shows(holder.incarnation));
-        shown.map_or(left, |member| self.look_in(&member).min(left))
+        shown.map_or(left, |member| self.judge.load_again_in(&member).min(left))
     }
 
     /// For whom the vacancy is kept, as far as is known without looking: not
     /// for one who is known to be gone.
-    pub(super) fn reservation(
-        &self,
-        ns: &Namespace,
-        seen: &Seen<ElectionRecord>,
-    ) -> Option<Reservation> {
+    pub(crate) fn reservation(&self, seen: &Seen<ElectionRecord>) -> Option<Reservation> {
         let kept = seen.record.reserved.as_ref()?;
-        let remaining = kept.grace_ns.saturating_sub(self.now().since(seen.since));
-        let stands = self.known_to_stand(ns, &seen.record.election, &kept.member);
+        let remaining = kept.grace_ns.saturating_sub(self.cells.now().since(seen.since));
+        let stands = self.candidates.known_to_stand(&seen.record.election, &kept.member);
         (stands && !remaining.is_zero())
             .then(|| Reservation { member: kept.member.clone(), remaining })
-    }
-
-    pub(super) fn check_batch(&self, what: &str, count: usize) -> Result<()> {
-        let limit = self.options.batch;
-        if count <= limit {
-            return Ok(());
-        }
-        let what = format!("{count} {what} were sent in one request: the limit is {limit}");
-        Err(Error::new(ErrorKind::Invalid, what).remedy("split the request"))
     }
 }
 
@@ -185,4 +190,22 @@ fn history(asked: &[Named], most: usize) -> Vec<Entry> {
     let mut entries: Vec<Entry> = records.flat_map(|s| s.record.entries()).collect();
     entries.drain(..entries.len().saturating_sub(most));
     entries
+}
+
+/// A member, as a view shows it.
+pub(crate) fn member_view(
+    seen: &Seen<MemberRecord>,
+    remaining: Duration,
+    holders: &[Incarnation],
+) -> MemberView {
+    let record = &seen.record;
+    let holds = holders.iter().filter(|life| **life == record.incarnation).count();
+    MemberView {
+        member: record.member(),
+        profile: record.profile.clone(),
+        ttl: record.ttl_ns,
+        remaining,
+        joined_at: Timestamp::from_unix_millis(record.joined_at_ms),
+        holds: u32::try_from(holds).unwrap_or(u32::MAX),
+    }
 }

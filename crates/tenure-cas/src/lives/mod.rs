@@ -1,35 +1,66 @@
-//! The verbs of a member's life: join, heartbeat, leave.
+//! A member's life: join, heartbeat, leave, and how it ends.
+
+mod cleanup;
+mod ending;
 
 use std::time::Duration;
 
 use serde_json::Map;
 use tenure_core::{Beat, Heartbeat, Join, Joined, MemberRef, Mono, Namespace, Seq};
-
-use super::handle::{ATTEMPTS, Handle, Renews, too_busy};
-use super::member::{EndedLife, Holds, MemberRecord};
-use super::members::{Edit, Life};
-use super::mutation::CasRule;
-use super::record::FORMAT;
-use super::seen::Seen;
 use tenure_store::Result;
 
-impl Handle {
+use crate::cells::{ATTEMPTS, Cells, Renews, too_busy};
+use crate::judge::Judge;
+use crate::members::{Edit, Life, Members};
+use crate::mutation::CasRule;
+use crate::reader::Reader;
+use crate::record::FORMAT;
+use crate::record::member::{EndedLife, Holds, MemberRecord};
+use crate::releases::Releases;
+use crate::seen::Seen;
+
+/// The lives of members.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lives<'a> {
+    cells: &'a Cells,
+    ns: &'a Namespace,
+    judge: Judge<'a>,
+    reader: Reader<'a>,
+    members: Members<'a>,
+    releases: Releases<'a>,
+}
+
+impl<'a> Lives<'a> {
+    pub(crate) fn new(cells: &'a Cells, ns: &'a Namespace) -> Self {
+        Self {
+            cells,
+            ns,
+            judge: Judge::new(cells, ns),
+            reader: Reader::new(cells, ns),
+            members: Members::new(cells, ns),
+            releases: Releases::new(cells, ns),
+        }
+    }
+}
+
+impl Lives<'_> {
     /// See [`Store::join`](tenure_store::Store::join).
-    pub(super) async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined> {
-        let key = self.keys.member(ns, &join.member.id);
+    pub(crate) async fn join(&self, join: &Join) -> Result<Joined> {
+        let key = self.cells.keys.member(self.ns, &join.member.id);
         for _ in 0..ATTEMPTS {
-            let seen = self.load::<MemberRecord>(&key).await?;
-            let mut record = match self.admit(ns, &key, join, seen.as_ref()).await? {
+            let seen = self.cells.load::<MemberRecord>(&key).await?;
+            let mut record = match self.admit(&key, join, seen.as_ref()).await? {
                 Ok(record) => record,
                 Err(taken) => return Ok(taken),
             };
             let renews = Renews { life: join.member.incarnation, asked: join.ttl };
-            let started = self.now();
-            record.clock = self.clock_id;
+            let started = self.cells.now();
+            record.clock = self.cells.clock_id;
             record.elapsed_ns = started.since(Mono::ZERO);
-            let written = self.swap(&key, seen.as_ref(), record, started, Some(renews)).await?;
+            let written =
+                self.cells.swap(&key, seen.as_ref(), record, started, Some(renews)).await?;
             if let Some(written) = written {
-                self.collect(ns, true).await;
+                self.remove_long_dead(true).await;
                 return Ok(Joined::In { attention: written.record.attention, seq: Seq::START });
             }
         }
@@ -43,22 +74,21 @@ impl Handle {
     /// conflicts (C1).
     async fn admit(
         &self,
-        ns: &Namespace,
         key: &str,
         join: &Join,
         seen: Option<&Seen<MemberRecord>>,
     ) -> Result<Result<MemberRecord, Joined>> {
         let life = join.member.incarnation;
-        let left = seen.map_or(Duration::ZERO, |s| self.member_left(s));
+        let left = seen.map_or(Duration::ZERO, |s| self.judge.member_left(s));
         let taken = |by| Ok(Err(Joined::Taken { by, remaining: left }));
-        if self.memory().is_over(key, life) {
+        if self.cells.memory().is_over(key, life) {
             return taken(life);
         }
         let Some(other) = seen else { return Ok(Ok(self.newcomer(join, None))) };
         let is_over = |past: &MemberRecord| past.past.contains(&life);
         if other.record.incarnation == life {
             let over = other.record.ended.is_some() || other.record.condemned;
-            if over || self.own_ran_out(key, life, other) {
+            if over || self.judge.own_ran_out(key, life, other) {
                 return taken(life);
             }
             return Ok(Ok(again(&other.record, join)));
@@ -66,7 +96,7 @@ impl Handle {
         if is_over(&other.record) {
             return taken(life);
         }
-        let may_end = left.is_zero() || join.supersede && self.is_idle(ns, &other.record).await?;
+        let may_end = left.is_zero() || join.supersede && self.is_idle(&other.record).await?;
         if !may_end {
             return taken(other.record.incarnation);
         }
@@ -84,7 +114,7 @@ impl Handle {
             clock: 0,
             elapsed_ns: Duration::ZERO,
             profile: join.profile.clone(),
-            joined_at_ms: self.clock.wall().unix_millis(),
+            joined_at_ms: self.cells.clock.wall().unix_millis(),
             condemned: false,
             attention: 0,
             changes: 0,
@@ -96,9 +126,9 @@ impl Handle {
     }
 
     /// Whether a life holds nothing, by its own record.
-    async fn is_idle(&self, ns: &Namespace, other: &MemberRecord) -> Result<bool> {
-        if self.breaks(CasRule::JoinTrustsListing) {
-            let elections = self.load_elections(ns).await?;
+    async fn is_idle(&self, other: &MemberRecord) -> Result<bool> {
+        if self.cells.breaks(CasRule::JoinTrustsListing) {
+            let elections = self.reader.load_every_election().await?;
             return Ok(!elections.iter().any(|s| s.record.is_held_by(&other.member())));
         }
         Ok(other.holds == Holds::Nothing)
@@ -106,18 +136,18 @@ impl Handle {
 
     /// See [`Store::heartbeat`](tenure_store::Store::heartbeat). One swap, whatever the
     /// member holds.
-    pub(super) async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
+    pub(crate) async fn heartbeat(&self, beat: &Heartbeat) -> Result<Beat> {
         let alive =
             |attention| Beat::Alive { attention, holds: None, seq: Seq::START, terms: Vec::new() };
-        if let Some(attention) = self.already_granted(ns, beat) {
+        if let Some(attention) = self.already_granted(beat) {
             return Ok(alive(attention));
         }
-        let ttl = self.ttl_to_write(ns, beat);
+        let ttl = self.ttl_to_write(beat);
         let renew = |record: &mut MemberRecord| {
             record.ttl_ns = ttl;
             true
         };
-        match self.edit_member(ns, &beat.member, Edit::Beat(beat.ttl), renew).await? {
+        match self.members.edit(&beat.member, Edit::Beat(beat.ttl), renew).await? {
             Life::Live(seen) => Ok(alive(seen.record.attention)),
             Life::Over { superseded } => Ok(Beat::Ended { superseded }),
         }
@@ -126,14 +156,15 @@ impl Handle {
     /// A member that holds nothing and beats at its pace is granted more than it
     /// asks for, so that two heartbeats of three find their ttl in the record
     /// already. It is nobody's loss: nothing becomes free by its end.
-    fn ttl_to_write(&self, ns: &Namespace, beat: &Heartbeat) -> Duration {
-        let (key, life) = (self.keys.member(ns, &beat.member.id), beat.member.incarnation);
-        let memory = self.memory();
-        let idle = !memory.holds_anything(&self.keys.elections(ns), &beat.member);
+    fn ttl_to_write(&self, beat: &Heartbeat) -> Duration {
+        let (key, life) =
+            (self.cells.keys.member(self.ns, &beat.member.id), beat.member.incarnation);
+        let memory = self.cells.memory();
+        let idle = !memory.holds_anything(&self.cells.keys.elections(self.ns), &beat.member);
         let steady = memory.asked(&key, life) == Some(beat.ttl);
         let paced = memory
             .written(&key, life)
-            .is_some_and(|started| self.now().since(started) >= beat.ttl / 8);
+            .is_some_and(|started| self.cells.now().since(started) >= beat.ttl / 8);
         if idle && steady && paced {
             return beat.ttl.saturating_add(beat.ttl / 2 + beat.ttl / 8);
         }
@@ -142,29 +173,30 @@ impl Handle {
 
     /// The member's attention, if what is written already grants the ttl asked
     /// for, counted from now, with something to spare.
-    fn already_granted(&self, ns: &Namespace, beat: &Heartbeat) -> Option<u64> {
-        let (key, life) = (self.keys.member(ns, &beat.member.id), beat.member.incarnation);
-        let known = self.known::<MemberRecord>(&key)?;
+    fn already_granted(&self, beat: &Heartbeat) -> Option<u64> {
+        let (key, life) =
+            (self.cells.keys.member(self.ns, &beat.member.id), beat.member.incarnation);
+        let known = self.cells.known::<MemberRecord>(&key)?;
         let record = &known.record;
-        let memory = self.memory();
+        let memory = self.cells.memory();
         let started = memory.written(&key, life)?;
         let granted = record.shows(life)
             && !record.condemned
             && memory.asked(&key, life) == Some(beat.ttl)
             && record.changes >= memory.changes(life)
-            && !memory.holds_anything(&self.keys.elections(ns), &beat.member)
+            && !memory.holds_anything(&self.cells.keys.elections(self.ns), &beat.member)
             && record.ttl_ns > beat.ttl
-            && started + record.ttl_ns >= self.now() + beat.ttl;
+            && started + record.ttl_ns >= self.cells.now() + beat.ttl;
         granted.then_some(record.attention)
     }
 
     /// See [`Store::leave`](tenure_store::Store::leave). One swap ends the life and
     /// with it everything it holds; the rest is tidying up.
-    pub(super) async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
-        let key = self.keys.member(ns, &member.id);
-        self.load::<MemberRecord>(&key).await?;
-        self.end(ns, member, EndedLife::Left).await?;
-        self.memory().ended(&key, member.incarnation);
+    pub(crate) async fn leave(&self, member: &MemberRef) -> Result<()> {
+        let key = self.cells.keys.member(self.ns, &member.id);
+        self.cells.load::<MemberRecord>(&key).await?;
+        self.end(member, EndedLife::Left).await?;
+        self.cells.memory().ended(&key, member.incarnation);
         Ok(())
     }
 }

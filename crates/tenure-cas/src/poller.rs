@@ -11,11 +11,12 @@ use tenure_core::{
 };
 use tokio::time::Sleep;
 
-use super::election::ElectionRecord;
-use super::handle::Handle;
-use super::judging::Hold;
-use super::member::MemberRecord;
-use super::seen::Seen;
+use crate::cells::Cells;
+use crate::judge::{Hold, Judge};
+use crate::reader::Reader;
+use crate::record::election::ElectionRecord;
+use crate::record::member::MemberRecord;
+use crate::seen::Seen;
 use tenure_store::{Followed, Following, Result};
 
 /// What of an election is worth a hint. Heartbeats are not.
@@ -31,39 +32,47 @@ struct Digest {
 
 /// Looks at elections at a jittered pace, and says what is new.
 ///
-/// One whose handle was asked for elections by name follows those: what is held
+/// A store that was asked for elections by name follows those: what is held
 /// is looked at when its holder's ttl is over, and that only if nobody who waits
-/// for it has looked by then; what is vacant or paused, at every turn. One whose
-/// handle was asked for none follows all of the namespace, by listing it.
+/// for it has looked by then; what is vacant or paused, at every turn. A store
+/// that was asked for none follows all of the namespace, by listing it.
 ///
 /// This is the one verb that needs a timer, and so a tokio runtime.
 #[derive(Debug)]
-pub(super) struct Poller {
-    handle: Arc<Handle>,
+pub(crate) struct Poller {
+    cells: Arc<Cells>,
     ns: Namespace,
     digests: Option<HashMap<ElectionName, Digest>>,
     queue: VecDeque<Hint>,
     sleep: Option<Pin<Box<Sleep>>>,
     /// When what this process holds itself was last looked at.
-    looked_at_own: Option<Mono>,
+    checked_own: Option<Mono>,
     /// Whether the last look failed: whatever happened meanwhile is one hint.
     failed: bool,
     jitter: u64,
 }
 
 impl Poller {
-    pub(super) fn new(handle: Arc<Handle>, ns: Namespace) -> Self {
-        let jitter = handle.options.seed;
+    pub(crate) fn new(cells: Arc<Cells>, ns: Namespace) -> Self {
+        let jitter = cells.options.seed;
         let queue = VecDeque::from([Hint::Anything]);
-        let (digests, sleep, looked_at_own) = (None, None, None);
-        Self { handle, ns, digests, queue, sleep, looked_at_own, failed: false, jitter }
+        let (digests, sleep, checked_own) = (None, None, None);
+        Self { cells, ns, digests, queue, sleep, checked_own, failed: false, jitter }
+    }
+
+    fn reader(&self) -> Reader<'_> {
+        Reader::new(&self.cells, &self.ns)
+    }
+
+    fn judge(&self) -> Judge<'_> {
+        Judge::new(&self.cells, &self.ns)
     }
 
     /// The next pause: the pace, made up to a quarter shorter, so that many
     /// followers do not look in step.
     fn pause(&mut self) -> Duration {
         self.jitter = self.jitter.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let pace = self.handle.options.poll;
+        let pace = self.cells.options.poll;
         let thousandths = u32::try_from((self.jitter >> 33) % 250).unwrap_or(0);
         pace - pace / 1_000 * thousandths
     }
@@ -83,9 +92,9 @@ impl Poller {
     /// was looked for.
     fn holder(&self, record: &ElectionRecord) -> Option<Incarnation> {
         let holder = record.holder.as_ref()?.incarnation;
-        let gone = match self.handle.hold(&self.ns, record) {
+        let gone = match self.judge().hold(record) {
             Hold::Vacant | Hold::Over(_) => true,
-            Hold::Silent(member) => self.handle.is_dead(&member),
+            Hold::Silent(member) => self.judge().is_dead(&member),
             Hold::Live(_) | Hold::Unproven { .. } => false,
         };
         (!gone).then_some(holder)
@@ -93,16 +102,16 @@ impl Poller {
 
     /// One look; notes what is news. The first one only notes, since
     /// [`Hint::Anything`] was given before it.
-    async fn look(&mut self) -> Result<()> {
+    async fn poll(&mut self) -> Result<()> {
         let elections = match self.named() {
             Some(named) => {
-                self.look_at_own(&named).await?;
-                self.look_at_due(named).await?
+                self.check_own(&named).await?;
+                self.load_due(named).await?
             }
             None => {
-                let begun = self.handle.step();
-                let every = self.handle.load_elections(&self.ns).await?;
-                self.handle.look_at_holders_of(&self.ns, every.iter(), begun).await?;
+                let begun = self.cells.step();
+                let every = self.reader().load_every_election().await?;
+                self.reader().load_holders_of(every.iter(), begun).await?;
                 every
             }
         };
@@ -123,13 +132,13 @@ impl Poller {
         Ok(())
     }
 
-    /// The elections that this handle was asked for by name, if any.
+    /// The elections that this store was asked for by name, if any.
     fn named(&self) -> Option<Vec<ElectionName>> {
-        let prefix = self.handle.keys.elections(&self.ns);
-        let memory = self.handle.memory();
+        let prefix = self.cells.keys.elections(&self.ns);
+        let memory = self.cells.memory();
         let named = memory.named.range(prefix.clone()..).take_while(|k| k.starts_with(&prefix));
         let named: Vec<_> =
-            named.filter_map(|key| self.handle.keys.election_of(&self.ns, key)).collect();
+            named.filter_map(|key| self.cells.keys.election_of(&self.ns, key)).collect();
         (!named.is_empty()).then_some(named)
     }
 
@@ -137,7 +146,7 @@ impl Poller {
     /// touch it, and until it is noticed that somebody removed it by hand another may
     /// be elected beside. A few are looked at in each ttl, which costs less than a
     /// listing once in many; many are listed.
-    async fn look_at_own(&mut self, named: &[ElectionName]) -> Result<()> {
+    async fn check_own(&mut self, named: &[ElectionName]) -> Result<()> {
         const FEW: usize = 4;
         const TTLS: u32 = 4;
         let own: Vec<_> =
@@ -147,22 +156,21 @@ impl Poller {
         // turn.
         let few = own.len() <= FEW;
         let pause = if few { ttl / 2 } else { ttl * TTLS };
-        if self.looked_at_own.is_some_and(|then| self.handle.now().since(then) < pause) {
+        if self.checked_own.is_some_and(|then| self.cells.now().since(then) < pause) {
             return Ok(());
         }
         if few {
             let keys: Vec<_> =
-                own.iter().map(|(name, _)| self.handle.keys.election(&self.ns, name)).collect();
-            let looks = keys.iter().map(|key| self.handle.look_at_election(&self.ns, key));
-            self.handle.all(looks.collect()).await.into_iter().collect::<Result<Vec<_>>>()?;
+                own.iter().map(|(name, _)| self.cells.keys.election(&self.ns, name)).collect();
+            let reader = self.reader();
+            let loads = keys.iter().map(|key| reader.load_election(key));
+            self.cells.all(loads.collect()).await.into_iter().collect::<Result<Vec<_>>>()?;
         } else {
-            self.handle.load_elections(&self.ns).await?;
+            self.reader().load_every_election().await?;
         }
-        self.looked_at_own = Some(self.handle.now());
+        self.checked_own = Some(self.cells.now());
         let gone = own.into_iter().map(|(name, _)| name).filter(|name| {
-            self.handle
-                .known::<ElectionRecord>(&self.handle.keys.election(&self.ns, name))
-                .is_none()
+            self.cells.known::<ElectionRecord>(&self.cells.keys.election(&self.ns, name)).is_none()
         });
         self.queue.extend(gone.cloned().map(Hint::Election));
         Ok(())
@@ -170,20 +178,20 @@ impl Poller {
 
     /// The ttl of an election that this process holds itself, as far as it knows.
     fn own_ttl(&self, name: &ElectionName) -> Option<Duration> {
-        let key = self.handle.keys.election(&self.ns, name);
-        let seen = self.handle.known::<ElectionRecord>(&key)?;
+        let key = self.cells.keys.election(&self.ns, name);
+        let seen = self.cells.known::<ElectionRecord>(&key)?;
         let holder = seen.record.holder.as_ref()?;
-        let key = self.handle.keys.member(&self.ns, &holder.member);
-        self.handle.memory().written(&key, holder.incarnation).map(|_| holder.ttl_ns)
+        let key = self.cells.keys.member(&self.ns, &holder.member);
+        self.cells.memory().written(&key, holder.incarnation).map(|_| holder.ttl_ns)
     }
 
     /// Looks at those that it is time to look at, and gives all that are known.
-    async fn look_at_due(&self, named: Vec<ElectionName>) -> Result<Vec<Seen<ElectionRecord>>> {
+    async fn load_due(&self, named: Vec<ElectionName>) -> Result<Vec<Seen<ElectionRecord>>> {
         let due: Vec<_> = named.iter().filter(|name| self.is_due(name)).cloned().collect();
-        for batch in due.chunks(self.handle.options.batch) {
-            self.handle.look_at(&self.ns, batch).await?;
+        for batch in due.chunks(self.cells.options.batch) {
+            self.reader().load_changed(batch).await?;
         }
-        let known = |name| self.handle.known(&self.handle.keys.election(&self.ns, name));
+        let known = |name| self.cells.known(&self.cells.keys.election(&self.ns, name));
         Ok(named.iter().filter_map(known).collect())
     }
 
@@ -191,28 +199,28 @@ impl Poller {
     /// given a tenth of it to do so. What is asked of this process's own terms, it
     /// hears of with its heartbeats.
     fn is_due(&self, name: &ElectionName) -> bool {
-        let key = self.handle.keys.election(&self.ns, name);
-        let Some(seen) = self.handle.known::<ElectionRecord>(&key) else { return true };
+        let key = self.cells.keys.election(&self.ns, name);
+        let Some(seen) = self.cells.known::<ElectionRecord>(&key) else { return true };
         let Some(holder) = &seen.record.holder else { return true };
         if seen.record.paused.is_some() {
             return true;
         }
-        let key = self.handle.keys.member(&self.ns, &holder.member);
-        if self.handle.memory().written(&key, holder.incarnation).is_some() {
+        let key = self.cells.keys.member(&self.ns, &holder.member);
+        if self.cells.memory().written(&key, holder.incarnation).is_some() {
             return false;
         }
-        let pace = self.handle.options.poll_held;
-        let looked = self.handle.known::<MemberRecord>(&key).map(|member| member.looked);
+        let pace = self.cells.options.poll_held;
+        let looked = self.cells.known::<MemberRecord>(&key).map(|member| member.looked);
         if let (Some(pace), Some(looked)) = (pace, looked)
-            && self.handle.now().since(looked) >= pace
+            && self.cells.now().since(looked) >= pace
         {
             return true;
         }
-        match self.handle.hold(&self.ns, &seen.record) {
+        match self.judge().hold(&seen.record) {
             Hold::Silent(member) => {
                 let ttl = member.record.ttl_ns;
-                let silent = self.handle.now().since(member.since);
-                silent >= self.handle.patience(ttl) + ttl / 10
+                let silent = self.cells.now().since(member.since);
+                silent >= self.judge().patience(ttl) + ttl / 10
             }
             Hold::Live(_) | Hold::Unproven { .. } => false,
             Hold::Vacant | Hold::Over(_) => true,
@@ -234,7 +242,7 @@ impl Following for Poller {
             if self.digests.is_none() && self.sleep.is_none() && !self.failed {
                 // What the first hint makes others look at is what changes are
                 // told against, so it is looked at first.
-                self.look().await.inspect_err(|_| self.failed = true)?;
+                self.poll().await.inspect_err(|_| self.failed = true)?;
             }
             if let Some(hint) = self.queue.pop_front() {
                 return Ok(Followed::Hint(hint));
@@ -246,7 +254,7 @@ impl Following for Poller {
             if let Some(sleep) = &mut self.sleep {
                 sleep.as_mut().await;
             }
-            let looked = self.look().await;
+            let looked = self.poll().await;
             self.sleep = None;
             looked.inspect_err(|_| self.failed = true)?;
         }

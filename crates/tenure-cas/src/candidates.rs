@@ -4,18 +4,20 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use tenure_core::{Candidate, ElectionName, MemberId, MemberRef, Namespace, Priority};
-
-use super::election::ElectionRecord;
-use super::handle::{ATTEMPTS, Handle, too_busy};
-use super::member::{CandidacyRecord, MAX_CANDIDACIES, MemberRecord, StandingRecord};
-use super::seen::Seen;
 use tenure_store::{Error, ErrorKind, Result};
+
+use crate::cells::{ATTEMPTS, Cells, too_busy};
+use crate::judge::Judge;
+use crate::record::candidacies::{CandidaciesRecord, CandidacyRecord, MAX_CANDIDACIES};
+use crate::record::election::ElectionRecord;
+use crate::record::member::MemberRecord;
+use crate::seen::Seen;
 
 /// One candidate, with all that ranks it.
 #[derive(Clone, Debug)]
-pub(super) struct Standing {
-    pub(super) member: MemberRef,
-    pub(super) priority: Priority,
+pub(crate) struct Standing {
+    pub(crate) member: MemberRef,
+    pub(crate) priority: Priority,
     order: u64,
     waiting: Duration,
 }
@@ -27,22 +29,36 @@ impl Standing {
     }
 }
 
-impl Handle {
+/// The candidates of a namespace, as far as is known, and their records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidates<'a> {
+    cells: &'a Cells,
+    ns: &'a Namespace,
+    judge: Judge<'a>,
+}
+
+impl<'a> Candidates<'a> {
+    pub(crate) fn new(cells: &'a Cells, ns: &'a Namespace) -> Self {
+        Self { cells, ns, judge: Judge::new(cells, ns) }
+    }
+}
+
+impl Candidates<'_> {
     /// The live candidates known, the preferred first: the holder and those
     /// that never lead among them, the condemned not.
-    pub(super) fn standing(
+    pub(crate) fn standing(
         &self,
-        ns: &Namespace,
         name: &ElectionName,
-        look: Option<&Seen<ElectionRecord>>,
+        found: Option<&Seen<ElectionRecord>>,
     ) -> Vec<Standing> {
-        let now = self.now();
-        let mut live: Vec<_> = self.live_members(ns).into_iter().map(|(seen, _)| seen).collect();
+        let now = self.cells.now();
+        let mut live: Vec<_> =
+            self.judge.live_members().into_iter().map(|(seen, _)| seen).collect();
         live.retain(|seen| !seen.record.condemned);
         let lives = |who: &MemberRef| live.iter().any(|seen| seen.record.member() == *who);
-        let memory = self.memory();
+        let memory = self.cells.memory();
         let waits = |seen: &Seen<MemberRecord>| {
-            let key = self.keys.standing(ns, &seen.record.member);
+            let key = self.cells.keys.standing(self.ns, &seen.record.member);
             let stands = memory.standings.get(&key)?;
             let of_this_life = stands.record.incarnation == seen.record.incarnation;
             let candidacy = *stands.record.elections.get(name).filter(|_| of_this_life)?;
@@ -52,7 +68,7 @@ impl Handle {
         };
         let mut standing: Vec<_> = live.iter().filter_map(waits).collect();
         // A holder stands for what it holds, and has stood the longest.
-        if let Some((seen, holder)) = look.and_then(|s| Some((s, s.record.holder.as_ref()?)))
+        if let Some((seen, holder)) = found.and_then(|s| Some((s, s.record.holder.as_ref()?)))
             && lives(&holder.member())
         {
             standing.retain(|s| s.member != holder.member());
@@ -64,27 +80,21 @@ impl Handle {
     }
 
     /// Those who could lead if the election were vacant, the preferred first.
-    pub(super) fn ranked(
-        &self,
-        ns: &Namespace,
-        name: &ElectionName,
-        holder: Option<&MemberId>,
-    ) -> Vec<Standing> {
-        let mut ranked = self.standing(ns, name, None);
+    pub(crate) fn eligible(&self, name: &ElectionName, holder: Option<&MemberId>) -> Vec<Standing> {
+        let mut ranked = self.standing(name, None);
         ranked.retain(|s| s.priority.may_lead() && Some(&s.member.id) != holder);
         ranked
     }
 
     /// How many candidates that may lead come before the one who asks, as far
     /// as is known.
-    pub(super) fn ahead(
+    pub(crate) fn ahead(
         &self,
-        ns: &Namespace,
         name: &ElectionName,
         holder: Option<&MemberId>,
         asker: &MemberRef,
     ) -> u32 {
-        let standing = self.standing(ns, name, None);
+        let standing = self.standing(name, None);
         let Some(own) = standing.iter().find(|s| s.member == *asker) else { return 0 };
         let ranked = standing.iter().filter(|s| s.priority.may_lead());
         let ranked = ranked.filter(|s| Some(&s.member.id) != holder);
@@ -94,15 +104,14 @@ impl Handle {
     /// For whom a vacancy is to be kept: the successor named if it is there to
     /// take over, or else whoever is preferred, but never the one who gives the
     /// term up. No grace keeps it for nobody.
-    pub(super) fn heir(
+    pub(crate) fn heir(
         &self,
-        ns: &Namespace,
         record: &ElectionRecord,
         successor: Option<&(MemberId, Duration)>,
         grace: Duration,
     ) -> Option<(MemberId, Duration)> {
         let holder = record.holder.as_ref().map(|h| &h.member);
-        let ranked = self.ranked(ns, &record.election, holder);
+        let ranked = self.eligible(&record.election, holder);
         let named = successor.filter(|(id, _)| ranked.iter().any(|s| s.member.id == *id)).cloned();
         let preferred = || Some((ranked.first()?.member.id.clone(), grace));
         named.or_else(preferred).filter(|(_, grace)| !grace.is_zero())
@@ -110,16 +119,15 @@ impl Handle {
 
     /// For whom a vacancy that a bid uncovers is to be kept, if that is not the
     /// bidder itself, who may not have been written down as a candidate yet.
-    pub(super) fn heir_before(
+    pub(crate) fn heir_before(
         &self,
-        ns: &Namespace,
         record: &ElectionRecord,
         bidder: (&MemberId, Priority),
         grace: Duration,
     ) -> Option<(MemberId, Duration)> {
-        let heir = self.heir(ns, record, None, grace)?;
+        let heir = self.heir(record, None, grace)?;
         let (bidder, priority) = bidder;
-        let ranked = self.ranked(ns, &record.election, None);
+        let ranked = self.eligible(&record.election, None);
         let preferred = ranked.iter().find(|s| s.member.id == heir.0)?.priority;
         let waits = ranked.iter().any(|s| s.member.id == *bidder);
         let first = heir.0 == *bidder || (!waits && priority > preferred);
@@ -127,75 +135,65 @@ impl Handle {
     }
 
     /// Whether the one for whom a vacancy is kept still stands for it.
-    pub(super) async fn heir_stands(
-        &self,
-        ns: &Namespace,
-        name: &ElectionName,
-        heir: &MemberId,
-    ) -> Result<bool> {
-        self.load::<MemberRecord>(&self.keys.member(ns, heir)).await?;
-        self.load::<StandingRecord>(&self.keys.standing(ns, heir)).await?;
-        Ok(self.known_to_stand(ns, name, heir))
+    pub(crate) async fn heir_stands(&self, name: &ElectionName, heir: &MemberId) -> Result<bool> {
+        self.cells.load::<MemberRecord>(&self.cells.keys.member(self.ns, heir)).await?;
+        self.cells.load::<CandidaciesRecord>(&self.cells.keys.standing(self.ns, heir)).await?;
+        Ok(self.known_to_stand(name, heir))
     }
 
     /// The same, as far as is known.
-    pub(super) fn known_to_stand(
-        &self,
-        ns: &Namespace,
-        name: &ElectionName,
-        id: &MemberId,
-    ) -> bool {
-        let member = self.known::<MemberRecord>(&self.keys.member(ns, id));
-        let stands = self.known::<StandingRecord>(&self.keys.standing(ns, id));
+    pub(crate) fn known_to_stand(&self, name: &ElectionName, id: &MemberId) -> bool {
+        let member = self.cells.known::<MemberRecord>(&self.cells.keys.member(self.ns, id));
+        let stands = self.cells.known::<CandidaciesRecord>(&self.cells.keys.standing(self.ns, id));
         let (Some(member), Some(stands)) = (member, stands) else { return false };
         !member.record.condemned
-            && !self.member_left(&member).is_zero()
+            && !self.judge.member_left(&member).is_zero()
             && stands.record.incarnation == member.record.incarnation
             && stands.record.elections.contains_key(name)
     }
 
     /// What `who` waits for, as far as is known.
-    pub(super) fn known_candidacy(
+    pub(crate) fn known_candidacy(
         &self,
-        ns: &Namespace,
         who: &MemberRef,
         name: &ElectionName,
     ) -> Option<CandidacyRecord> {
-        let known = self.known::<StandingRecord>(&self.keys.standing(ns, &who.id))?;
+        let known =
+            self.cells.known::<CandidaciesRecord>(&self.cells.keys.standing(self.ns, &who.id))?;
         let of_this_life = known.record.incarnation == who.incarnation;
         known.record.elections.get(name).copied().filter(|_| of_this_life)
     }
 
     /// The next place in the queue for an election.
-    pub(super) fn next_order(&self, ns: &Namespace, name: &ElectionName) -> u64 {
-        let standing = self.standing(ns, name, None);
+    pub(crate) fn next_order(&self, name: &ElectionName) -> u64 {
+        let standing = self.standing(name, None);
         standing.iter().map(|s| s.order).max().unwrap_or(0).saturating_add(1)
     }
 
     /// Changes what `who` waits for; `edit` says whether it changed anything,
     /// and so does the answer. What it holds by now is taken off in passing.
-    pub(super) async fn edit_standing(
+    pub(crate) async fn edit(
         &self,
-        ns: &Namespace,
         who: &MemberRef,
-        mut edit: impl FnMut(&mut StandingRecord) -> bool,
+        mut edit: impl FnMut(&mut CandidaciesRecord) -> bool,
     ) -> Result<bool> {
-        let key = self.keys.standing(ns, &who.id);
-        let mut seen = self.known::<StandingRecord>(&key);
+        let key = self.cells.keys.standing(self.ns, &who.id);
+        let mut seen = self.cells.known::<CandidaciesRecord>(&key);
         if seen.is_none() {
-            seen = self.load(&key).await?;
+            seen = self.cells.load(&key).await?;
         }
         for _ in 0..ATTEMPTS {
             let mut record = match &seen {
                 Some(seen) if seen.record.incarnation == who.incarnation => (*seen.record).clone(),
-                Some(other) => StandingRecord::new(who, other.record.revision),
-                None => StandingRecord::new(who, 0),
+                Some(other) => CandidaciesRecord::new(who, other.record.revision),
+                None => CandidaciesRecord::new(who, 0),
             };
             if !edit(&mut record) {
                 return Ok(false);
             }
             let held = |name: &ElectionName| {
-                let known = self.known::<ElectionRecord>(&self.keys.election(ns, name));
+                let known =
+                    self.cells.known::<ElectionRecord>(&self.cells.keys.election(self.ns, name));
                 known.is_some_and(|s| s.record.is_held_by(who))
             };
             record.elections.retain(|name, _| !held(name));
@@ -204,15 +202,19 @@ impl Handle {
                 let remedy = format!("this kind of store takes {MAX_CANDIDACIES} for each member");
                 return Err(Error::new(ErrorKind::Invalid, what).remedy(remedy));
             }
-            if self.swap(&key, seen.as_ref(), record, self.now(), None).await?.is_some() {
+            if self.cells.swap(&key, seen.as_ref(), record, self.cells.now(), None).await?.is_some()
+            {
                 return Ok(true);
             }
-            seen = self.load(&key).await?;
-            let newer = |s: &Seen<StandingRecord>| s.record.incarnation != who.incarnation;
+            seen = self.cells.load(&key).await?;
+            let newer = |s: &Seen<CandidaciesRecord>| s.record.incarnation != who.incarnation;
             if seen.as_ref().is_some_and(newer) {
                 // Somebody else's since then: not to be overwritten by one whose
                 // place is taken.
-                let member = self.load::<MemberRecord>(&self.keys.member(ns, &who.id)).await?;
+                let member = self
+                    .cells
+                    .load::<MemberRecord>(&self.cells.keys.member(self.ns, &who.id))
+                    .await?;
                 if member.is_none_or(|m| !m.record.shows(who.incarnation)) {
                     return Ok(false);
                 }
@@ -223,7 +225,7 @@ impl Handle {
 }
 
 /// A candidate, as a view shows it.
-pub(super) fn candidate(standing: Standing) -> Candidate {
+pub(crate) fn candidate(standing: Standing) -> Candidate {
     let Standing { member, priority, waiting, .. } = standing;
     Candidate { member, priority, waiting }
 }

@@ -13,11 +13,11 @@ use super::election::{ElectionRecord, HolderRecord, ReservedRecord, WonRecord};
 use super::format::{text, text_option};
 
 /// How many terms a record remembers.
-pub(super) const HISTORY: usize = 16;
+pub(crate) const HISTORY: usize = 16;
 
 /// One term of the past, or the present one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Past {
+pub(crate) struct Past {
     number: u64,
     #[serde(with = "text")]
     member: MemberId,
@@ -80,20 +80,20 @@ impl From<CauseRecord> for ReleaseCause {
 }
 
 /// What a win writes.
-pub(super) struct Win<'a> {
-    pub(super) number: TermNumber,
-    pub(super) member: &'a MemberRef,
-    pub(super) nonce: Nonce,
-    pub(super) ttl: Duration,
-    pub(super) priority: Priority,
-    pub(super) profile: &'a Profile,
-    pub(super) at: Timestamp,
+pub(crate) struct Win<'a> {
+    pub(crate) number: TermNumber,
+    pub(crate) member: &'a MemberRef,
+    pub(crate) nonce: Nonce,
+    pub(crate) ttl: Duration,
+    pub(crate) priority: Priority,
+    pub(crate) profile: &'a Profile,
+    pub(crate) at: Timestamp,
 }
 
 impl ElectionRecord {
     /// A new term, under a number never used before; a reservation is used up.
     /// Whatever stood before must have been vacated.
-    pub(super) fn begin(&mut self, win: &Win<'_>) {
+    pub(crate) fn begin(&mut self, win: &Win<'_>) {
         debug_assert!(self.holder.is_none());
         let (member, incarnation) = (win.member.id.clone(), win.member.incarnation);
         let elected_at_ms = win.at.unix_millis();
@@ -124,7 +124,7 @@ impl ElectionRecord {
 
     /// The end of the present term; the vacancy is kept for the heir. A
     /// step-down ends with the term it was meant for (rule E5).
-    pub(super) fn vacate(
+    pub(crate) fn vacate(
         &mut self,
         cause: ReleaseCause,
         heir: Option<(MemberId, Duration)>,
@@ -143,7 +143,7 @@ impl ElectionRecord {
     }
 
     /// The term that stands, as its winner is told of it.
-    pub(super) fn term(&self) -> Option<Term> {
+    pub(crate) fn term(&self) -> Option<Term> {
         let holder = self.holder.as_ref()?;
         let (election, number) = (self.election.clone(), self.number());
         Some(Term { election, number, member: holder.member(), elected_at: holder.elected_at() })
@@ -151,7 +151,7 @@ impl ElectionRecord {
 
     /// The history as journal entries, oldest first. There is no journal, so
     /// they have no position.
-    pub(super) fn entries(&self) -> Vec<Entry> {
+    pub(crate) fn entries(&self) -> Vec<Entry> {
         self.history.iter().flat_map(|past| past.entries(&self.election)).collect()
     }
 }

@@ -1,56 +1,90 @@
-//! Standing for elections and winning them.
+//! A claim: a bid for each of its elections, and the heartbeat that makes a win one.
 
-use tenure_core::{Bid, Claim, Claimed, Claims, ElectionName, Namespace};
+mod bid;
 
-use super::bid::{Attempt, Claiming, Outcome, attempt};
-use super::handle::{Handle, partly};
-use super::looking::Look;
-use super::member::{CandidacyRecord, MemberRecord, StandingRecord};
-use super::members::{Edit, Life};
-use super::mutation::CasRule;
+use tenure_core::{Bid, Claim, Claimed, Claims, Namespace};
 use tenure_store::{Error, ErrorKind, Result};
 
-impl Handle {
+use self::bid::{Attempt, Claiming, Outcome, attempt};
+use crate::candidates::Candidates;
+use crate::cells::{Cells, partly};
+use crate::lives::Lives;
+use crate::members::{Edit, Life, Members};
+use crate::mutation::CasRule;
+use crate::reader::{Found, Reader};
+use crate::record::candidacies::{CandidaciesRecord, CandidacyRecord};
+use crate::record::member::MemberRecord;
+use crate::views::Views;
+
+/// Standing for elections and winning them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bids<'a> {
+    cells: &'a Cells,
+    ns: &'a Namespace,
+    reader: Reader<'a>,
+    candidates: Candidates<'a>,
+    members: Members<'a>,
+    lives: Lives<'a>,
+    views: Views<'a>,
+}
+
+impl<'a> Bids<'a> {
+    pub(crate) fn new(cells: &'a Cells, ns: &'a Namespace) -> Self {
+        Self {
+            cells,
+            ns,
+            reader: Reader::new(cells, ns),
+            candidates: Candidates::new(cells, ns),
+            members: Members::new(cells, ns),
+            lives: Lives::new(cells, ns),
+            views: Views::new(cells, ns),
+        }
+    }
+}
+
+impl Bids<'_> {
     /// See [`Store::claim`](tenure_store::Store::claim).
     ///
-    /// First a look at everything; then each election; then, if anything was won,
+    /// First every election is loaded; then each bid; then, if anything was won,
     /// the member's heartbeat, which alone makes it so; and last the candidacies of
     /// what was not won. A bid whose own requests fail on their way stays open, and
     /// the others go on.
-    pub(super) async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
-        self.check_batch("bids", claim.bids.len())?;
-        let started = self.now();
-        let member = match self.look_at_life(ns, &claim.member).await? {
+    pub(crate) async fn claim(&self, claim: &Claim) -> Result<Claims> {
+        self.cells.check_batch("bids", claim.bids.len())?;
+        let started = self.cells.now();
+        let member = match self.members.load_life(&claim.member).await? {
             Life::Over { superseded } => return Ok(Claims::Ended { superseded }),
             Life::Live(seen) => seen,
         };
         let names: Vec<_> = claim.bids.iter().map(|bid| bid.election.clone()).collect();
-        self.name(ns, &names);
-        let looks = none_for_good(self.look_at_each(ns, &names).await)?;
-        let fresh = self.fresh(ns, claim, &looks);
-        if fresh.iter().any(|bid| self.known_candidacy(ns, &claim.member, &bid.election).is_none())
+        self.reader.remember_names(&names);
+        let found = none_for_good(self.reader.load_each_changed(&names).await)?;
+        let fresh = self.fresh(claim, &found);
+        if fresh
+            .iter()
+            .any(|bid| self.candidates.known_candidacy(&claim.member, &bid.election).is_none())
         {
             // Whoever is to be ranked must know whom it comes after.
-            self.refresh_members(ns, started).await?;
+            self.reader.refresh_members(started).await?;
         }
-        let again = looks.iter().flatten().any(Option::is_some);
-        let claiming = Claiming { ns, claim, profile: &member.record.profile, started };
-        let bids = claim.bids.iter().zip(looks);
-        let bids = bids.map(|(bid, look)| self.bid_on(&claiming, bid, look)).collect();
-        let outcomes = self.all(bids).await;
+        let again = found.iter().flatten().any(Option::is_some);
+        let claiming = Claiming { claim, profile: &member.record.profile, started };
+        let bids = claim.bids.iter().zip(found);
+        let bids = bids.map(|(bid, found)| self.bid_on(&claiming, bid, found)).collect();
+        let outcomes = self.cells.all(bids).await;
         let won = |outcome: &Result<Outcome>| matches!(outcome, Ok(Outcome::Won(_)));
         let any_won = outcomes.iter().any(won);
         let outcomes = partly(any_won, passable(outcomes))?;
         let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Open));
         let mut outcomes: Vec<Outcome> = outcomes.collect();
         if any_won {
-            self.note_wins(ns, claim, &outcomes);
-            if let Life::Over { superseded } = partly(true, self.confirm(ns, claim, again).await)? {
+            self.note_wins(claim, &outcomes);
+            if let Life::Over { superseded } = partly(true, self.confirm(claim, again).await)? {
                 return Ok(Claims::Ended { superseded });
             }
-            self.collect(ns, false).await;
+            self.lives.remove_long_dead(false).await;
         }
-        match self.stand(ns, claim, &fresh, &outcomes).await {
+        match self.stand(claim, &fresh, &outcomes).await {
             // What was won is won; who waits for the rest is not written down.
             Err(error) if any_won && is_passing(&error) => {
                 let lost = |outcome: &&mut Outcome| matches!(outcome, Outcome::Lost(_));
@@ -61,21 +95,21 @@ impl Handle {
         Ok(Claims::Answered(self.answers(&claiming, outcomes).await))
     }
 
-    /// One bid, if its election could be looked at.
+    /// One bid, if its election could be loaded.
     async fn bid_on(
         &self,
         claiming: &Claiming<'_>,
         bid: &Bid,
-        look: Result<Look>,
+        found: Result<Found>,
     ) -> Result<Outcome> {
-        self.bid(claiming, bid, look?).await
+        self.bid(claiming, bid, found?).await
     }
 
     /// Remembers what was won, before the heartbeat that says that anything was:
     /// nothing that is written from then on may say otherwise.
-    fn note_wins(&self, ns: &Namespace, claim: &Claim, outcomes: &[Outcome]) {
-        let key = self.keys.member(ns, &claim.member.id);
-        let mut memory = self.memory();
+    fn note_wins(&self, claim: &Claim, outcomes: &[Outcome]) {
+        let key = self.cells.keys.member(self.ns, &claim.member.id);
+        let mut memory = self.cells.memory();
         for outcome in outcomes {
             if let Outcome::Won(term) = outcome {
                 memory.won(&key, term);
@@ -86,53 +120,48 @@ impl Handle {
     /// Raises the heartbeat of one who has just won: only if that is written is
     /// anything won, because only then was its life not over before. It makes
     /// trust that is counted from the start of the claim safe as well.
-    async fn confirm(&self, ns: &Namespace, claim: &Claim, again: bool) -> Result<Life> {
-        if self.breaks(CasRule::NoBeatAfterClaim) {
-            return self.look_at_life(ns, &claim.member).await;
+    async fn confirm(&self, claim: &Claim, again: bool) -> Result<Life> {
+        if self.cells.breaks(CasRule::NoBeatAfterClaim) {
+            return self.members.load_life(&claim.member).await;
         }
         let renew = |record: &mut MemberRecord| {
             record.ttl_ns = claim.ttl;
-            record.holds = record.holds.won(self.clock_id);
+            record.holds = record.holds.won(self.cells.clock_id);
             // It may have taken the place of an older term of its own.
             record.changes = record.changes.wrapping_add(u64::from(again));
             true
         };
-        self.edit_member(ns, &claim.member, Edit::Beat(claim.ttl), renew).await
+        self.members.edit(&claim.member, Edit::Beat(claim.ttl), renew).await
     }
 
     /// The bids that stand for something, and are no copies of older ones.
-    fn fresh<'a>(&self, ns: &Namespace, claim: &'a Claim, looks: &[Result<Look>]) -> Vec<&'a Bid> {
-        let bids = claim.bids.iter().zip(looks);
-        let bids = bids.filter_map(|(bid, look)| Some((bid, look.as_ref().ok()?)));
-        let new = bids.filter(|(bid, look)| {
-            attempt(look.as_ref(), &claim.member, bid) == Attempt::New
-                && self.stands_otherwise(ns, claim, bid)
+    fn fresh<'a>(&self, claim: &'a Claim, found: &[Result<Found>]) -> Vec<&'a Bid> {
+        let bids = claim.bids.iter().zip(found);
+        let bids = bids.filter_map(|(bid, found)| Some((bid, found.as_ref().ok()?)));
+        let new = bids.filter(|(bid, found)| {
+            attempt(found.as_ref(), &claim.member, bid) == Attempt::New
+                && self.stands_otherwise(claim, bid)
         });
         new.map(|(bid, _)| bid).collect()
     }
 
     /// Whether the candidacy of a bid is not written down as it is.
-    fn stands_otherwise(&self, ns: &Namespace, claim: &Claim, bid: &Bid) -> bool {
-        let known = self.known_candidacy(ns, &claim.member, &bid.election);
+    fn stands_otherwise(&self, claim: &Claim, bid: &Bid) -> bool {
+        let known = self.candidates.known_candidacy(&claim.member, &bid.election);
         known.is_none_or(|stood| stood.priority != bid.priority.get())
     }
 
     /// Writes down the candidacies of what was not won.
-    async fn stand(
-        &self,
-        ns: &Namespace,
-        claim: &Claim,
-        fresh: &[&Bid],
-        outcomes: &[Outcome],
-    ) -> Result<()> {
+    async fn stand(&self, claim: &Claim, fresh: &[&Bid], outcomes: &[Outcome]) -> Result<()> {
         let lost = claim.bids.iter().zip(outcomes);
         let lost = lost.filter(|(_, outcome)| matches!(outcome, Outcome::Lost(_)));
         let lost: Vec<_> = lost.map(|(bid, _)| bid).filter(|bid| fresh.contains(bid)).collect();
         if lost.is_empty() {
             return Ok(());
         }
-        let orders: Vec<_> = lost.iter().map(|bid| self.next_order(ns, &bid.election)).collect();
-        let enter = |record: &mut StandingRecord| {
+        let orders: Vec<_> =
+            lost.iter().map(|bid| self.candidates.next_order(&bid.election)).collect();
+        let enter = |record: &mut CandidaciesRecord| {
             let entered = lost.iter().zip(&orders).map(|(bid, order)| {
                 let priority = bid.priority.get();
                 let entry = record.elections.entry(bid.election.clone());
@@ -141,32 +170,29 @@ impl Handle {
             });
             entered.fold(false, |changed, entered| changed | entered)
         };
-        self.edit_standing(ns, &claim.member, enter).await.map(drop)
+        self.candidates.edit(&claim.member, enter).await.map(drop)
     }
 
     /// Losing is an answer, with the view. The rank in it may be as old as
-    /// [`CasOptions::listing_age`](super::CasOptions::listing_age); if it cannot
+    /// [`CasOptions::listing_age`](crate::CasOptions::listing_age); if it cannot
     /// be found out, what is known has to do.
     async fn answers(&self, claiming: &Claiming<'_>, outcomes: Vec<Outcome>) -> Vec<Claimed> {
-        let Claiming { ns, claim, .. } = claiming;
+        let claim = claiming.claim;
         if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Lost(_))) {
-            let _ = self.refresh_members(ns, self.now() - self.options.listing_age).await;
+            let _ = self
+                .reader
+                .refresh_members(self.cells.now() - self.cells.options.listing_age)
+                .await;
         }
         let answer = |(bid, outcome): (&Bid, Outcome)| match outcome {
             Outcome::Won(term) => Claimed::Won(term),
-            Outcome::Lost(look) => {
+            Outcome::Lost(found) => {
                 let asker = Some(&claim.member);
-                Claimed::Held(self.view(ns, &bid.election, look.as_ref(), asker, false))
+                Claimed::Held(self.views.view(&bid.election, found.as_ref(), asker, false))
             }
             Outcome::Open => Claimed::Unknown(bid.election.clone()),
         };
         claim.bids.iter().zip(outcomes).map(answer).collect()
-    }
-
-    /// Notes that somebody asks for these elections, for those who follow.
-    pub(super) fn name(&self, ns: &Namespace, names: &[ElectionName]) {
-        let keys: Vec<_> = names.iter().map(|name| self.keys.election(ns, name)).collect();
-        self.memory().named.extend(keys);
     }
 }
 

@@ -1,81 +1,77 @@
-//! The records of one member: its life, and what it waits for.
+//! The record of one member's life, which every heartbeat writes.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tenure_core::{ElectionName, EndCause, Incarnation, MemberId, MemberRef, Mono, Profile};
+use tenure_core::{EndCause, Incarnation, MemberId, MemberRef, Mono, Profile};
 
-use super::anchor::{begun_by, not_begun_before};
-use super::format::{candidacies, lives, nanos, profile, text};
-use super::record::{FORMAT, Record, Stamp};
-use super::seen::{Memory, Rhythm, Seen, Table};
-
-/// The most elections one member may wait for in such a store: one record lists
-/// them. What it holds is not counted.
-pub const MAX_CANDIDACIES: usize = 10_000;
+use super::format::{lives, nanos, profile, text};
+use super::{FORMAT, Record, Stamp};
+use crate::anchor::{begun_by, not_begun_before};
+use crate::memory::Memory;
+use crate::seen::{Rhythm, Seen, Table};
 
 /// How many signs of life are counted from, and over how many ttls.
 const SIGHTS: u32 = 8;
 
 /// How many lives a record remembers that it has replaced.
-pub(super) const REMEMBERED_LIVES: usize = 8;
+pub(crate) const REMEMBERED_LIVES: usize = 8;
 
 /// One member: the record that is written at every heartbeat, and so small.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct MemberRecord {
-    pub(super) tenure: u32,
+pub(crate) struct MemberRecord {
+    pub(crate) tenure: u32,
     #[serde(with = "text")]
-    pub(super) member: MemberId,
+    pub(crate) member: MemberId,
     #[serde(with = "text")]
-    pub(super) incarnation: Incarnation,
-    pub(super) revision: u64,
+    pub(crate) incarnation: Incarnation,
+    pub(crate) revision: u64,
     /// Counts heartbeats.
-    pub(super) beat: u64,
+    pub(crate) beat: u64,
     #[serde(with = "nanos")]
-    pub(super) ttl_ns: Duration,
+    pub(crate) ttl_ns: Duration,
     /// Whose clock `elapsed_ns` was counted by.
-    pub(super) clock: u64,
+    pub(crate) clock: u64,
     /// What that clock counted up to the start of the last heartbeat.
     #[serde(with = "nanos")]
-    pub(super) elapsed_ns: Duration,
+    pub(crate) elapsed_ns: Duration,
     #[serde(with = "profile")]
-    pub(super) profile: Profile,
+    pub(crate) profile: Profile,
     /// By its own wall clock; for people.
-    pub(super) joined_at_ms: u64,
+    pub(crate) joined_at_ms: u64,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) condemned: bool,
+    pub(crate) condemned: bool,
     /// Counts what others ask of it.
     #[serde(default)]
-    pub(super) attention: u64,
+    pub(crate) attention: u64,
     /// Counts the requests in which it gave something back.
     #[serde(default)]
-    pub(super) changes: u64,
+    pub(crate) changes: u64,
     /// Whether it holds anything: a newcomer of the same id may replace exactly the
     /// version of this record that says it does not, and no listing is asked (C1).
     /// It is set by the heartbeat that makes a win one, and cleared only by the
-    /// handle that knows all it won.
+    /// observer that knows all it won.
     #[serde(default, skip_serializing_if = "Holds::is_unknown")]
-    pub(super) holds: Holds,
+    pub(crate) holds: Holds,
     /// Set when this life is over, whatever the beat says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) ended: Option<EndedLife>,
+    pub(crate) ended: Option<EndedLife>,
     /// The lives that this record showed before and that were ended by a swap
     /// of it, oldest first.
     #[serde(with = "lives", default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) past: Vec<Incarnation>,
+    pub(crate) past: Vec<Incarnation>,
     #[serde(flatten)]
-    pub(super) other: Map<String, Value>,
+    pub(crate) other: Map<String, Value>,
 }
 
 /// Whether a life holds anything, and who knows what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Holds {
+pub(crate) enum Holds {
     /// Nothing.
     Nothing,
-    /// Something, all of it won through the handle with this clock.
+    /// Something, all of it won through the observer with this clock.
     KnownTo(u64),
     /// Something, perhaps, and nobody knows all of it. Also where nothing is said.
     #[default]
@@ -87,8 +83,8 @@ impl Holds {
         *self == Self::Unknown
     }
 
-    /// After a win through this handle.
-    pub(super) fn won(self, clock_id: u64) -> Self {
+    /// After a win through this observer.
+    pub(crate) fn won(self, clock_id: u64) -> Self {
         match self {
             Self::Nothing => Self::KnownTo(clock_id),
             Self::KnownTo(known) if known == clock_id => self,
@@ -96,8 +92,8 @@ impl Holds {
         }
     }
 
-    /// After this handle found that nothing is left of what it won.
-    pub(super) fn nothing_left(self, clock_id: u64) -> Self {
+    /// After this observer found that nothing is left of what it won.
+    pub(crate) fn nothing_left(self, clock_id: u64) -> Self {
         if self == Self::KnownTo(clock_id) { Self::Nothing } else { self }
     }
 }
@@ -105,7 +101,7 @@ impl Holds {
 /// How a life ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum EndedLife {
+pub(crate) enum EndedLife {
     /// It left.
     Left,
     /// Its ttl ran out, by the clock of one who watched it.
@@ -120,11 +116,11 @@ pub(super) enum EndedLife {
 impl EndedLife {
     /// Whether the end is one that whoever lived that life has heard of, or has
     /// waited out.
-    pub(super) fn is_proof(self) -> bool {
+    pub(crate) fn is_proof(self) -> bool {
         self != Self::Missing
     }
 
-    pub(super) fn cause(self) -> EndCause {
+    pub(crate) fn cause(self) -> EndCause {
         match self {
             Self::Evicted => EndCause::Evicted,
             Self::Left | Self::Expired | Self::Missing => EndCause::Expired,
@@ -132,33 +128,8 @@ impl EndedLife {
     }
 }
 
-/// What a member waits for. Written only when that changes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct StandingRecord {
-    pub(super) tenure: u32,
-    #[serde(with = "text")]
-    pub(super) member: MemberId,
-    /// Whose candidacies these are: those of an older life count for nothing.
-    #[serde(with = "text")]
-    pub(super) incarnation: Incarnation,
-    pub(super) revision: u64,
-    #[serde(with = "candidacies", default)]
-    pub(super) elections: BTreeMap<ElectionName, CandidacyRecord>,
-    #[serde(flatten)]
-    pub(super) other: Map<String, Value>,
-}
-
-/// Written as `[priority, order]`: there may be thousands of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct CandidacyRecord {
-    pub(super) priority: u16,
-    /// One more than the highest that was there when it began to stand: who
-    /// waits longer, without a clock.
-    pub(super) order: u64,
-}
-
 impl MemberRecord {
-    pub(super) fn member(&self) -> MemberRef {
+    pub(crate) fn member(&self) -> MemberRef {
         MemberRef::new(self.member.clone(), self.incarnation)
     }
 
@@ -168,13 +139,13 @@ impl MemberRecord {
     }
 
     /// Whether the record shows this life, and not as ended.
-    pub(super) fn shows(&self, life: Incarnation) -> bool {
+    pub(crate) fn shows(&self, life: Incarnation) -> bool {
         self.incarnation == life && self.ended.is_none()
     }
 
     /// Whether the record proves that this life is over: it shows it as ended,
     /// or lists it among those it has replaced.
-    pub(super) fn proves_over(&self, life: Incarnation) -> Option<EndCause> {
+    pub(crate) fn proves_over(&self, life: Incarnation) -> Option<EndCause> {
         if self.incarnation == life {
             return self.ended.filter(|ended| ended.is_proof()).map(EndedLife::cause);
         }
@@ -182,7 +153,7 @@ impl MemberRecord {
     }
 
     /// The lives that whoever replaces this one remembers as over.
-    pub(super) fn lives_before_the_next(&self) -> Vec<Incarnation> {
+    pub(crate) fn lives_before_the_next(&self) -> Vec<Incarnation> {
         let mut past = self.past.clone();
         if self.ended.is_none_or(EndedLife::is_proof) {
             past.push(self.incarnation);
@@ -194,7 +165,7 @@ impl MemberRecord {
 
     /// The mark that is put where a member's record is missing, so that no late
     /// heartbeat of that life lands.
-    pub(super) fn missing(life: &MemberRef, ttl: Duration) -> Self {
+    pub(crate) fn missing(life: &MemberRef, ttl: Duration) -> Self {
         Self {
             tenure: FORMAT,
             member: life.id.clone(),
@@ -221,7 +192,7 @@ impl Seen<MemberRecord> {
     /// How much will be unknown of when a beat began that is found after so many
     /// looks, that far apart, if nothing is learned from the looks between. The signs
     /// of life that are forgotten until then do not count.
-    pub(super) fn unknown_after(
+    pub(crate) fn unknown_after(
         &self,
         not_before: Mono,
         looks: u32,
@@ -236,14 +207,6 @@ impl Seen<MemberRecord> {
         });
         let earliest = not_begun_before(not_before, time, drift_ppm);
         latest.min().map_or(Duration::MAX, |latest| latest.since(earliest))
-    }
-}
-
-impl StandingRecord {
-    pub(super) fn new(member: &MemberRef, revision: u64) -> Self {
-        let (id, incarnation) = (member.id.clone(), member.incarnation);
-        let (elections, other) = (BTreeMap::new(), Map::new());
-        Self { tenure: FORMAT, member: id, incarnation, revision, elections, other }
     }
 }
 
@@ -311,27 +274,5 @@ impl Record for MemberRecord {
         if self.ended.is_none() {
             memory.nothing_missing(key, self.incarnation);
         }
-    }
-}
-
-impl Record for StandingRecord {
-    fn stamp(&self) -> Stamp {
-        (self.incarnation.as_u128(), self.revision)
-    }
-
-    fn name(&self) -> &str {
-        self.member.as_str()
-    }
-
-    fn revision(&mut self) -> &mut u64 {
-        &mut self.revision
-    }
-
-    fn table(memory: &mut Memory) -> &mut Table<Self> {
-        &mut memory.standings
-    }
-
-    fn remember(&self, key: &str, memory: &mut Memory, now: Mono) {
-        memory.saw_candidacies(key, self, now);
     }
 }

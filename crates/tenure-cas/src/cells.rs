@@ -1,4 +1,5 @@
-//! A handle on the register: loading and swapping, which every verb is made of.
+//! The register as one observer uses it: load and swap, of which every verb is made,
+//! with a memory of what was seen and when.
 
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
@@ -10,43 +11,44 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use tenure_core::{Incarnation, Mono};
 
-use super::keys::Keys;
-use super::mutation::{Broken, CasRule};
-use super::options::CasOptions;
-use super::record::{Record, decode, encode};
-use super::register::{Expect, Listed, Loaded, Register, Swapped};
-use super::seen::{Glance, Memory, Seen};
+use crate::keys::Keys;
+use crate::memory::Memory;
+use crate::mutation::{Broken, CasRule};
+use crate::options::CasOptions;
+use crate::record::{Record, decode, encode};
+use crate::register::{Expect, Listed, Loaded, Register, Swapped};
+use crate::seen::{Exchange, Seen};
 use tenure_store::{Clock, Error, ErrorKind, Result};
 
-/// How often a verb begins again because the record it was about changed under
-/// its hands. Everybody who loses such a race lost it to a write that was
-/// applied, so that all together always get on.
-pub(super) const ATTEMPTS: usize = 16;
+/// How often a verb begins again because another write changed its record first. Each
+/// such conflict means that some other write was applied, so that all observers together
+/// make progress.
+pub(crate) const ATTEMPTS: usize = 16;
 
-/// What a [`CasStore`](super::CasStore) and those who follow it share.
+/// What a [`CasStore`](crate::CasStore) and its followers share.
 #[derive(Debug)]
-pub(super) struct Handle {
-    pub(super) register: Arc<dyn Register>,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) options: CasOptions,
-    pub(super) keys: Keys,
-    /// Tells this handle's clock from every other.
-    pub(super) clock_id: u64,
+pub(crate) struct Cells {
+    pub(crate) register: Arc<dyn Register>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) options: CasOptions,
+    pub(crate) keys: Keys,
+    /// Tells this observer's clock from every other.
+    pub(crate) clock_id: u64,
     memory: Mutex<Memory>,
     steps: AtomicU64,
     broken: Broken,
 }
 
-/// A write that is a heartbeat of this handle's own.
+/// A write that is a heartbeat of this observer's own.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Renews {
-    pub(super) life: Incarnation,
+pub(crate) struct Renews {
+    pub(crate) life: Incarnation,
     /// The ttl that was asked for.
-    pub(super) asked: Duration,
+    pub(crate) asked: Duration,
 }
 
-impl Handle {
-    pub(super) fn new(
+impl Cells {
+    pub(crate) fn new(
         register: Arc<dyn Register>,
         clock: Arc<dyn Clock>,
         options: CasOptions,
@@ -63,28 +65,28 @@ impl Handle {
         }
     }
 
-    /// What this handle remembers. Never held while waiting for anything.
-    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
+    /// What this observer remembers. Never held while waiting for anything.
+    pub(crate) fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn now(&self) -> Mono {
+    pub(crate) fn now(&self) -> Mono {
         self.clock.now()
     }
 
-    /// Counts what this handle does, for telling before from after where the
+    /// Counts what this observer does, for telling before from after where the
     /// clock shows the same.
-    pub(super) fn step(&self) -> u64 {
+    pub(crate) fn step(&self) -> u64 {
         self.steps.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     #[cfg(feature = "mutations")]
-    pub(super) fn mutate(&self, rule: CasRule) {
+    pub(crate) fn mutate(&self, rule: CasRule) {
         self.broken.set(rule);
     }
 
     /// Whether this rule is broken on purpose.
-    pub(super) fn breaks(&self, rule: CasRule) -> bool {
+    pub(crate) fn breaks(&self, rule: CasRule) -> bool {
         self.broken.is(rule)
     }
 
@@ -93,20 +95,20 @@ impl Handle {
         if self.breaks(CasRule::AnchorIgnoresDrift) { 0 } else { self.options.drift_ppm }
     }
 
-    fn glance(&self, sent: Mono) -> Glance {
+    fn exchange(&self, sent: Mono) -> Exchange {
         // The clock is read after the answer arrived: what was written while the
         // request was under way must not look older than it is.
         let (answered, step) = (self.now(), self.step());
-        Glance { sent, answered, step, drift_ppm: self.anchor_drift() }
+        Exchange { sent, answered, step, drift_ppm: self.anchor_drift() }
     }
 
     /// What was last seen under this key, without looking.
-    pub(super) fn known<R: Record>(&self, key: &str) -> Option<Seen<R>> {
+    pub(crate) fn known<R: Record>(&self, key: &str) -> Option<Seen<R>> {
         R::table(&mut self.memory()).get(key)
     }
 
     /// Looks. Content is moved only if it is not known yet.
-    pub(super) async fn load<R: Record>(&self, key: &str) -> Result<Option<Seen<R>>> {
+    pub(crate) async fn load<R: Record>(&self, key: &str) -> Result<Option<Seen<R>>> {
         let known = self.known::<R>(key);
         let sent = self.now();
         match self.register.load(key, known.as_ref().map(|k| &k.version)).await? {
@@ -115,7 +117,7 @@ impl Handle {
                 Ok(None)
             }
             Loaded::Unchanged if known.is_some() => {
-                let at = self.glance(sent);
+                let at = self.exchange(sent);
                 Ok(R::table(&mut self.memory()).confirmed(key, at).or(known))
             }
             Loaded::Unchanged => Err(Error::new(
@@ -125,7 +127,7 @@ impl Handle {
             .remedy("report this as a defect of the register")),
             Loaded::Found { bytes, version } => {
                 let record: R = decode(key, &bytes)?;
-                let at = self.glance(sent);
+                let at = self.exchange(sent);
                 let mut memory = self.memory();
                 record.remember(key, &mut memory, at.answered);
                 Ok(Some(R::table(&mut memory).found(key, version, record, at)))
@@ -135,7 +137,7 @@ impl Handle {
 
     /// Looks at a cell that was listed in answer to a request sent at `sent`;
     /// what the listing shows to be unchanged needs no look of its own.
-    pub(super) async fn load_listed<R: Record>(
+    pub(crate) async fn load_listed<R: Record>(
         &self,
         listed: &Listed,
         sent: Mono,
@@ -143,7 +145,7 @@ impl Handle {
         let known = self.known::<R>(&listed.key);
         match known {
             Some(known) if listed.version.as_ref() == Some(&known.version) => {
-                let at = self.glance(sent);
+                let at = self.exchange(sent);
                 Ok(R::table(&mut self.memory()).confirmed(&listed.key, at).or(Some(known)))
             }
             _ => self.load(&listed.key).await,
@@ -151,8 +153,8 @@ impl Handle {
     }
 
     /// Replaces exactly what was seen; `None` if it has changed since. A write
-    /// that renews a life of this handle's own is remembered by its start.
-    pub(super) async fn swap<R: Record>(
+    /// that renews a life of this observer's own is remembered by its start.
+    pub(crate) async fn swap<R: Record>(
         &self,
         key: &str,
         seen: Option<&Seen<R>>,
@@ -195,20 +197,29 @@ impl Handle {
         Ok(Some(R::table(&mut memory).put(key, seen)))
     }
 
+    pub(crate) fn check_batch(&self, what: &str, count: usize) -> Result<()> {
+        let limit = self.options.batch;
+        if count <= limit {
+            return Ok(());
+        }
+        let what = format!("{count} {what} were sent in one request: the limit is {limit}");
+        Err(Error::new(ErrorKind::Invalid, what).remedy("split the request"))
+    }
+
     /// Runs these at once, but not more than a few at a time, and gives their
     /// answers in order.
-    pub(super) async fn all<F: Future>(&self, work: Vec<F>) -> Vec<F::Output> {
+    pub(crate) async fn all<F: Future>(&self, work: Vec<F>) -> Vec<F::Output> {
         stream::iter(work).buffered(self.options.concurrency.max(1)).collect().await
     }
 }
 
 /// Every attempt met a change by somebody else.
-pub(super) fn too_busy(key: &str) -> Error {
+pub(crate) fn too_busy(key: &str) -> Error {
     let what = format!("the record {key} changed {ATTEMPTS} times while it was being written");
     Error::new(ErrorKind::Busy, what).remedy("try again")
 }
 
 /// Marks an error that came after something was written already.
-pub(super) fn partly<T>(wrote: bool, result: Result<T>) -> Result<T> {
+pub(crate) fn partly<T>(wrote: bool, result: Result<T>) -> Result<T> {
     result.map_err(|error| if wrote { error.maybe_applied() } else { error })
 }

@@ -10,20 +10,20 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tenure_core::{ElectionName, Incarnation, Note, Profile};
 
-use super::member::CandidacyRecord;
+use super::candidacies::CandidacyRecord;
 
 /// Anything that is printed and parsed: names, ids, incarnations.
-pub(super) mod text {
+pub(crate) mod text {
     use super::*;
 
-    pub(in super::super) fn serialize<T: Display, S: Serializer>(
+    pub(crate) fn serialize<T: Display, S: Serializer>(
         value: &T,
         to: S,
     ) -> Result<S::Ok, S::Error> {
         to.collect_str(value)
     }
 
-    pub(in super::super) fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
+    pub(crate) fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
     where
         T: FromStr<Err: Display>,
         D: Deserializer<'de>,
@@ -33,17 +33,17 @@ pub(super) mod text {
 }
 
 /// The same, where there may be none.
-pub(super) mod text_option {
+pub(crate) mod text_option {
     use super::*;
 
-    pub(in super::super) fn serialize<T: Display, S: Serializer>(
+    pub(crate) fn serialize<T: Display, S: Serializer>(
         value: &Option<T>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
         value.as_ref().map(ToString::to_string).serialize(to)
     }
 
-    pub(in super::super) fn deserialize<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
+    pub(crate) fn deserialize<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
     where
         T: FromStr<Err: Display>,
         D: Deserializer<'de>,
@@ -54,37 +54,27 @@ pub(super) mod text_option {
 }
 
 /// Durations, to the nanosecond: what the holder wrote is what is waited out.
-pub(super) mod nanos {
+pub(crate) mod nanos {
     use super::*;
 
-    pub(in super::super) fn serialize<S: Serializer>(
-        value: &Duration,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(value: &Duration, to: S) -> Result<S::Ok, S::Error> {
         u64::try_from(value.as_nanos()).unwrap_or(u64::MAX).serialize(to)
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Duration, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         u64::deserialize(from).map(Duration::from_nanos)
     }
 }
 
 /// Notes of operators, which are never refused.
-pub(super) mod note {
+pub(crate) mod note {
     use super::*;
 
-    pub(in super::super) fn serialize<S: Serializer>(
-        value: &Note,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(value: &Note, to: S) -> Result<S::Ok, S::Error> {
         value.as_str().serialize(to)
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Note, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Note, D::Error> {
         String::deserialize(from).map(Note::new)
     }
 }
@@ -92,7 +82,7 @@ pub(super) mod note {
 /// What a member publishes. Metadata is written as text where it is text, so
 /// that people can read the record, and as hexadecimal digits where it is not;
 /// either way it comes back byte for byte (C22).
-pub(super) mod profile {
+pub(crate) mod profile {
     use super::*;
 
     #[derive(Serialize, Deserialize)]
@@ -105,10 +95,7 @@ pub(super) mod profile {
         metadata_hex: String,
     }
 
-    pub(in super::super) fn serialize<S: Serializer>(
-        value: &Profile,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(value: &Profile, to: S) -> Result<S::Ok, S::Error> {
         let endpoints = value.endpoints().to_vec();
         let (metadata, metadata_hex) = match std::str::from_utf8(value.metadata()) {
             Ok(text) => (text.to_owned(), String::new()),
@@ -117,9 +104,7 @@ pub(super) mod profile {
         Written { endpoints, metadata, metadata_hex }.serialize(to)
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Profile, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Profile, D::Error> {
         let written = Written::deserialize(from)?;
         let metadata = if written.metadata_hex.is_empty() {
             written.metadata.into_bytes()
@@ -132,17 +117,17 @@ pub(super) mod profile {
 }
 
 /// Lives, as a list of texts.
-pub(super) mod lives {
+pub(crate) mod lives {
     use super::*;
 
-    pub(in super::super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         value: &[Incarnation],
         to: S,
     ) -> Result<S::Ok, S::Error> {
         to.collect_seq(value.iter().map(ToString::to_string))
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Vec<Incarnation>, D::Error> {
         let texts = Vec::<String>::deserialize(from)?;
@@ -151,17 +136,17 @@ pub(super) mod lives {
 }
 
 /// Candidacies: `"name": [priority, order]`.
-pub(super) mod candidacies {
+pub(crate) mod candidacies {
     use super::*;
 
-    pub(in super::super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         value: &BTreeMap<ElectionName, CandidacyRecord>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
         to.collect_map(value.iter().map(|(name, c)| (name.as_str(), (c.priority, c.order))))
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<BTreeMap<ElectionName, CandidacyRecord>, D::Error> {
         let written = BTreeMap::<String, (u16, u64)>::deserialize(from)?;

@@ -1,0 +1,106 @@
+//! Removing records that nothing refers to any more. It is done in passing, in bounded
+//! steps, and decides nothing: a life that is over is over without it.
+
+use tenure_core::{MemberRef, ReleaseCause};
+use tenure_store::Result;
+
+use super::Lives;
+use crate::cells::{ATTEMPTS, partly, too_busy};
+use crate::record::Record;
+use crate::record::candidacies::CandidaciesRecord;
+use crate::record::election::ElectionRecord;
+use crate::record::member::{Holds, MemberRecord};
+use crate::register::Removed;
+use crate::seen::Seen;
+
+/// How many elections are looked at for nothing but tidying up.
+const FEW: usize = 1_000;
+
+impl Lives<'_> {
+    /// Writes down in the elections of an ended life that they are vacant, and
+    /// removes its records once nothing refers to them. Where there are very many
+    /// elections that is left to whoever takes them: they are void with the life.
+    pub(super) async fn clear_away(&self, who: &MemberRef, cause: ReleaseCause) -> Result<()> {
+        let few = self.reader.load_up_to(FEW).await?;
+        let Some(elections) = few else { return Ok(()) };
+        // Of its own life, and of those that only its record proves to be over.
+        let of_member = |s: &&Seen<ElectionRecord>| {
+            s.record.holder.as_ref().is_some_and(|holder| holder.member == who.id)
+        };
+        let held: Vec<_> = elections.iter().filter(of_member).collect();
+        let record = self.cells.known::<MemberRecord>(&self.cells.keys.member(self.ns, &who.id));
+        for seen in held {
+            let Some(holder) = seen.record.holder.as_ref().map(|holder| holder.member()) else {
+                continue;
+            };
+            let ended = record.as_ref().and_then(|m| m.record.proves_over(holder.incarnation));
+            let Some(ended) = ended else { return Ok(()) };
+            let cause = if holder == *who { cause } else { ReleaseCause::Ended(ended) };
+            self.releases.vacate(&seen.record.election, &holder, cause).await?;
+        }
+        self.remove_record::<CandidaciesRecord>(&self.cells.keys.standing(self.ns, &who.id), who)
+            .await?;
+        self.remove_record::<MemberRecord>(&self.cells.keys.member(self.ns, &who.id), who).await
+    }
+
+    /// Removes a record of exactly this life, if it is still there.
+    async fn remove_record<R: Record>(&self, key: &str, who: &MemberRef) -> Result<()> {
+        for _ in 0..ATTEMPTS {
+            let seen = self.cells.load::<R>(key).await?;
+            let of_this_life = |s: &Seen<R>| s.record.stamp().0 == who.incarnation.as_u128();
+            let Some(seen) = seen.filter(of_this_life) else { return Ok(()) };
+            if self.cells.register.remove(key, &seen.version).await? == Removed::Gone {
+                R::table(&mut self.cells.memory()).forget(key);
+                return Ok(());
+            }
+        }
+        Err(too_busy(key))
+    }
+
+    /// Removes records of members that are long dead, a few at a time (H27), if
+    /// no election refers to them: without the record, whoever wants such an
+    /// election would have to wait. Whoever wins or joins does it in passing; if
+    /// it fails, the next one does it. One that lives after all finds its record
+    /// gone and is ended.
+    ///
+    /// Of one that held nothing its own record says so. For any other the elections are
+    /// looked at: by one who joins, and only where there are not very many. To take a
+    /// term over costs the same, whatever the dead one held (M5).
+    pub(crate) async fn remove_long_dead(&self, joins: bool) {
+        const AT_ONCE: usize = 8;
+        let now = self.cells.now();
+        let long_dead = |seen: &Seen<MemberRecord>| {
+            self.judge.is_dead(seen) && now.since(seen.since) >= seen.record.ttl_ns * 2
+        };
+        let prefix = self.cells.keys.members(self.ns);
+        let known: Vec<_> =
+            self.cells.memory().members.below(&prefix).map(|(_, s)| s.clone()).collect();
+        let unheld = |seen: &Seen<MemberRecord>| {
+            seen.record.holds == Holds::Nothing && seen.record.past.is_empty()
+        };
+        let dead = known.into_iter().filter(|seen| long_dead(seen) && (joins || unheld(seen)));
+        let dead: Vec<_> = dead.take(AT_ONCE).collect();
+        let mut elections = Vec::new();
+        if !dead.iter().all(unheld) {
+            let few = self.reader.load_up_to(FEW).await;
+            let Ok(Some(few)) = few else { return };
+            elections = few;
+        }
+        for seen in dead {
+            let who = seen.record.member();
+            let id = |s: &Seen<ElectionRecord>| {
+                s.record.holder.as_ref().is_some_and(|h| h.member == who.id)
+            };
+            if elections.iter().any(id) {
+                continue;
+            }
+            let key = self.cells.keys.member(self.ns, &who.id);
+            if let Ok(Removed::Gone) = self.cells.register.remove(&key, &seen.version).await {
+                self.cells.memory().members.forget(&key);
+                let standing = self.cells.keys.standing(self.ns, &who.id);
+                let _ =
+                    partly(true, self.remove_record::<CandidaciesRecord>(&standing, &who).await);
+            }
+        }
+    }
+}

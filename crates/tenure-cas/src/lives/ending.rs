@@ -1,0 +1,98 @@
+//! How a life ends: it leaves, an operator ends it, or it was silent for its ttl. The
+//! last is the first half of a take-over (rule M2).
+
+use tenure_core::{EndCause, MemberRef, ReleaseCause};
+use tenure_store::{ErrorKind, Result};
+
+use super::Lives;
+use crate::cells::{ATTEMPTS, too_busy};
+use crate::judge::Hold;
+use crate::members::{Edit, Life};
+use crate::mutation::CasRule;
+use crate::record::election::{ElectionRecord, HolderRecord};
+use crate::record::member::{EndedLife, MemberRecord};
+use crate::seen::Seen;
+
+impl Lives<'_> {
+    /// Ends a silent life, on exactly the version in which it was silent. `false`
+    /// if the record has changed since: it may live after all.
+    async fn end_silent(&self, key: &str, seen: &Seen<MemberRecord>) -> Result<bool> {
+        let mut record = (*seen.record).clone();
+        let condemned = record.condemned;
+        record.ended = Some(if condemned { EndedLife::Evicted } else { EndedLife::Expired });
+        let ended = self.cells.swap(key, Some(seen), record, self.cells.now(), None).await?;
+        if ended.is_none() {
+            self.cells.load::<MemberRecord>(key).await?;
+        }
+        Ok(ended.is_some())
+    }
+
+    /// Makes sure that a life whose record is missing cannot go on: puts a mark in its
+    /// place, on which its next heartbeat conflicts. The mark of another observer does as
+    /// well, and so does a record that cannot be read, since no heartbeat can replace it.
+    async fn mark_missing(&self, holder: &HolderRecord) -> Result<()> {
+        let key = self.cells.keys.member(self.ns, &holder.member);
+        let mark = MemberRecord::missing(&holder.member(), holder.ttl_ns);
+        if self.cells.swap(&key, None, mark, self.cells.now(), None).await?.is_none() {
+            match self.cells.load::<MemberRecord>(&key).await {
+                Err(error) if error.kind() != ErrorKind::Foreign => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What the term of this record hangs on, after its holder was ended if it was
+    /// silent for its ttl, or marked if its record is missing (rule M2). The end is a swap
+    /// of the very version in which the holder was silent: a heartbeat in flight either
+    /// lands first, and then this conflicts and finds a live holder, or it conflicts
+    /// itself and is told that the life is over.
+    pub(crate) async fn settle(&self, record: &ElectionRecord) -> Result<Hold> {
+        let Some(holder) = &record.holder else { return Ok(Hold::Vacant) };
+        let key = self.cells.keys.member(self.ns, &holder.member);
+        if let Hold::Unproven { absent: true, .. } = self.judge.hold(record) {
+            self.mark_missing(holder).await?;
+            let now = self.cells.now();
+            let marked = self.cells.known::<MemberRecord>(&key);
+            if marked.is_none_or(|seen| !seen.record.shows(holder.incarnation)) {
+                let mut memory = self.cells.memory();
+                memory.nothing_missing(&key, holder.incarnation);
+                memory.is_missing(&key, holder.incarnation, now);
+            }
+        }
+        for _ in 0..ATTEMPTS {
+            match self.judge.hold(record) {
+                Hold::Silent(_) if self.cells.breaks(CasRule::TakenNotEnded) => {
+                    return Ok(Hold::Over(ReleaseCause::Ended(EndCause::Expired)));
+                }
+                Hold::Silent(seen) => {
+                    self.end_silent(&key, &seen).await?;
+                }
+                settled => return Ok(settled),
+            }
+        }
+        Err(too_busy(&key))
+    }
+
+    /// Ends the life of `who` in one swap of its record, and with it everything it
+    /// holds; then clears its elections and records away. Says whether there was such a
+    /// life.
+    pub(crate) async fn end(&self, who: &MemberRef, how: EndedLife) -> Result<bool> {
+        let end = |record: &mut MemberRecord| {
+            record.condemned |= how == EndedLife::Evicted;
+            record.ended = Some(how);
+            true
+        };
+        if let Life::Over { .. } = self.members.edit(who, Edit::Note, end).await? {
+            return Ok(false);
+        }
+        let cause = match how {
+            EndedLife::Left => ReleaseCause::Left,
+            EndedLife::Evicted => ReleaseCause::Ended(EndCause::Evicted),
+            EndedLife::Expired | EndedLife::Missing => ReleaseCause::Ended(EndCause::Expired),
+        };
+        // If it fails, the next bid or join does it: the life is over without it.
+        let _ = self.clear_away(who, cause).await;
+        Ok(true)
+    }
+}
