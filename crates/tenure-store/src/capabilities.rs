@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::StoreTraits;
 
-use crate::Identity;
+use crate::{Error, ErrorKind, Identity, Result};
 
 /// Who decides that a holder's ttl has run out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,6 +73,16 @@ impl Capabilities {
             hands_over: false,
             batch: 1_000,
         }
+    }
+
+    /// Refuses a request about more items than the batch limit.
+    pub fn within_batch(&self, what: &str, count: usize) -> Result<()> {
+        let limit = self.batch;
+        if count <= limit {
+            return Ok(());
+        }
+        let message = format!("{count} {what} in one request are more than the limit of {limit}");
+        Err(Error::new(ErrorKind::Invalid, message).remedy("split the request"))
     }
 
     /// What of this the machine goes by.

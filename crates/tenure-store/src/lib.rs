@@ -8,6 +8,7 @@ mod fence;
 mod identity;
 mod memory;
 mod store;
+mod turns;
 pub mod url;
 
 pub use backoff::{Backoff, jittered};
@@ -19,3 +20,4 @@ pub use identity::{BadStoreId, Identity, StoreId};
 pub use memory::MemoryStore;
 pub use store::{Followed, Following, From, SharedStore, Store, perform, to_machine};
 pub use tenure_rules::MemoryState;
+pub use turns::{MemoryRows, Page, Rows, TurnStore, Turned};

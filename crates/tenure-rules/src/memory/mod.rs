@@ -92,7 +92,12 @@ impl MemoryState {
     /// over: that it was confirmed may be among what is lacking. That it was given back may
     /// be too: a bid of its holder begins a new one, as everywhere else.
     pub fn promote(&mut self, wall: Timestamp) {
-        self.era = self.era.raised(wall);
+        self.begin(self.era.raised(wall));
+    }
+
+    /// Begins this era.
+    pub(crate) fn begin(&mut self, era: Era) {
+        self.era = era;
         for member in self.members.values_mut() {
             member.attention += 1 << 20;
         }
@@ -210,7 +215,7 @@ impl ReadRows for MemoryState {
         &self,
         election: &ElectionName,
     ) -> Result<Vec<(CandidacyRow, MemberRow)>, Infallible> {
-        let all = self.candidacies.get(election).into_iter().flat_map(BTreeMap::values);
+        let all = self.all_candidacies(election);
         let of_its_life = |row: &CandidacyRow| {
             let member = self.members.get(&row.member.id)?;
             (member.member == row.member).then(|| (row.clone(), member.clone()))
@@ -357,6 +362,14 @@ impl WriteRows for MemoryState {
 }
 
 impl MemoryState {
+    /// The candidacies in an election, also of lives that are over.
+    pub(crate) fn all_candidacies(
+        &self,
+        election: &ElectionName,
+    ) -> impl Iterator<Item = &CandidacyRow> {
+        self.candidacies.get(election).into_iter().flat_map(BTreeMap::values)
+    }
+
     fn no_longer_stands(&mut self, member: &MemberRef, election: &ElectionName) {
         if let Some(stands) = self.stands.get_mut(member) {
             stands.remove(election);

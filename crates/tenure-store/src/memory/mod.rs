@@ -18,8 +18,7 @@ use tenure_rules::MemoryState;
 use tokio::sync::Notify;
 
 use crate::{
-    BootClock, Capabilities, Clock, Error, ErrorKind, Following, From, Identity, Result,
-    SharedStore, Store, StoreId,
+    BootClock, Capabilities, Clock, Following, From, Identity, Result, SharedStore, Store, StoreId,
 };
 
 /// A store in the memory of this process, for tests, examples, and programs
@@ -110,15 +109,6 @@ impl MemoryStore {
         }
         answer
     }
-
-    fn within_batch(&self, what: &str, count: usize) -> Result<()> {
-        let limit = self.capabilities().batch;
-        if count <= limit {
-            return Ok(());
-        }
-        let message = format!("{count} {what} in one request are more than the limit of {limit}");
-        Err(Error::new(ErrorKind::Invalid, message).remedy("split the request"))
-    }
 }
 
 impl Shared {
@@ -149,12 +139,12 @@ impl Store for MemoryStore {
     }
 
     async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
-        self.within_batch("bids", claim.bids.len())?;
+        self.capabilities().within_batch("bids", claim.bids.len())?;
         Ok(self.write(ns, |state, now, wall| state.claim(now, wall, claim)))
     }
 
     async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
-        self.within_batch("releases", release.items.len())?;
+        self.capabilities().within_batch("releases", release.items.len())?;
         self.write(ns, |state, now, wall| state.release(now, wall, release));
         Ok(())
     }
