@@ -91,11 +91,17 @@ async fn a_cancelled_wait_for_a_standby_wins_nothing() {
     waiting.cancelled("a heartbeat", store.heartbeat(&ns(), &beat(me, TTL))).await;
     let (reason, by) = (Note::default(), Note::default());
     let pause = Amend::Pause { election: election("e"), reason, by };
-    waiting.cancelled("an amendment", store.amend(&ns(), &pause)).await;
-    waiting.cancelled("a release", store.release(&ns(), &release(&term))).await;
-    // The claim is repeated by its nonce, and waits again: it is answered once the
-    // standby has it.
-    waiting.cancelled("the same claim", store.claim(&ns(), &claim(me, "e", 1))).await;
+    let evict = Amend::Evict { member: other.id.clone(), now: false, by: Note::default() };
+    // What is repeated changes nothing and waits again: it is answered once the standby
+    // has what the first attempt wrote.
+    for time in ["first", "second"] {
+        let what = |what: &str| format!("{what}, the {time} time");
+        waiting.cancelled(&what("pausing"), store.amend(&ns(), &pause)).await;
+        waiting.cancelled(&what("evicting"), store.amend(&ns(), &evict)).await;
+        waiting.cancelled(&what("a release"), store.release(&ns(), &release(&term))).await;
+        waiting.cancelled(&what("leaving"), store.leave(&ns(), &other)).await;
+        waiting.cancelled(&what("a claim"), store.claim(&ns(), &claim(me, "e", 1))).await;
+    }
     waiting.admin.batch_execute("ALTER SYSTEM RESET synchronous_standby_names").await.unwrap();
     waiting.admin.batch_execute("SELECT pg_reload_conf()").await.unwrap();
     let won = won(store.claim(&ns(), &claim(me, "e", 1)).await.unwrap());

@@ -57,6 +57,7 @@ BEGIN
                 p_election, v_reign.number, reason => v_reason, by_whom => v_by, heir => p_to)]);
         ELSE
             v_reign.outcome := 'unchanged';
+            PERFORM _wait_as_a_write();
         END IF;
     END IF;
     RETURN QUERY SELECT v_reign.outcome, v_reign.number, v_reign.member, v_reign.life,
@@ -80,6 +81,7 @@ BEGIN
     UPDATE elections e SET paused = true, pause_reason = v_reason, pause_by = v_by
         WHERE e.ns = p_ns AND e.name = p_election AND NOT e.paused;
     IF NOT FOUND THEN
+        PERFORM _wait_as_a_write();
         RETURN QUERY SELECT 'unchanged', NULL::bigint, NULL, NULL::uuid, NULL::bigint;
         RETURN;
     END IF;
@@ -99,6 +101,7 @@ BEGIN
     UPDATE elections e SET paused = false, pause_reason = NULL, pause_by = NULL
         WHERE e.ns = p_ns AND e.name = p_election AND e.paused;
     IF NOT FOUND THEN
+        PERFORM _wait_as_a_write();
         RETURN QUERY SELECT 'unchanged', NULL::bigint, NULL, NULL::uuid, NULL::bigint;
         RETURN;
     END IF;
@@ -128,6 +131,7 @@ BEGIN
     SELECT * INTO v_member FROM members m
         WHERE m.ns = p_ns AND m.id = p_member AND (p_now OR m.expires_at > v_at);
     IF NOT FOUND THEN
+        PERFORM _wait_as_a_write();
         RETURN QUERY SELECT 'no such member', NULL::bigint, NULL, NULL::uuid, NULL::bigint;
         RETURN;
     END IF;
@@ -135,6 +139,7 @@ BEGIN
         DELETE FROM members m WHERE m.ns = p_ns AND m.id = p_member;
         PERFORM _end(p_ns, v_at, v_member.id, v_member.life, 'evicted');
     ELSIF v_member.condemned THEN
+        PERFORM _wait_as_a_write();
         RETURN QUERY SELECT 'unchanged', NULL::bigint, NULL, NULL::uuid, NULL::bigint;
         RETURN;
     ELSE

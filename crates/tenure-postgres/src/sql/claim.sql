@@ -176,7 +176,7 @@ BEGIN
         v_ready := _withdraw(p_ns, p_member, p_life, v_left);
         PERFORM _forget(p_ns, v_left);
     END IF;
-    RETURN v_ready;
+    RETURN CASE WHEN v_told IS NULL AND v_given = 0 THEN _wait_as_a_write() ELSE v_ready END;
 END $$;
 
 -- Ends candidacies, and terms that are held by exactly this life under exactly

@@ -27,6 +27,14 @@ LANGUAGE sql AS $$
             OR set_config('client_min_messages', 'warning', true) IS NOT NULL)
 $$;
 
+-- Lets a transaction that changed nothing wait for the disk and the standbys as one that
+-- did: what it found may be what an earlier attempt wrote whose wait was cancelled. An
+-- empty message in the log is enough for that; the number of a transaction is not.
+CREATE FUNCTION {schema}._wait_as_a_write() RETURNS boolean
+LANGUAGE sql AS $$
+    SELECT pg_logical_emit_message(true, 'tenure', '') IS NOT NULL
+$$;
+
 -- Refuses what could never be right, in words.
 CREATE FUNCTION {schema}._refuse(p_why text) RETURNS boolean
 LANGUAGE plpgsql AS $$

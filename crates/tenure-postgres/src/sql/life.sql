@@ -188,7 +188,10 @@ DECLARE
     v_ready boolean;
 BEGIN
     PERFORM 1 FROM members m WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life;
-    IF NOT FOUND THEN RETURN; END IF;
+    IF NOT FOUND THEN
+        v_ready := _prepare(p_wait_ms) AND _wait_as_a_write();
+        RETURN;
+    END IF;
     v_ready := _enter(p_ns, p_wait_ms);
     DELETE FROM members m WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life;
     IF FOUND THEN
