@@ -80,6 +80,12 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn what_is_not_hidden_stays_where_it_is() {
+        assert_eq!(shown("gpj.\u{202e}exe"), "gpj.\\u{202e}exe");
+        assert_eq!(shown("nightly report"), "nightly report");
+    }
+
     /// R18: what turns, hides or breaks text is written out; letters, marks and
     /// symbols of any script stay.
     #[test]

@@ -115,3 +115,15 @@ impl Default for Priority {
         Self(100)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_back_as_they_were_given() {
+        assert_eq!(TermNumber::new(7).get(), 7);
+        assert_eq!(Nonce::new(7).get(), 7);
+        assert_eq!(Priority::new(7).get(), 7);
+    }
+}

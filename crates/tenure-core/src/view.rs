@@ -190,3 +190,21 @@ pub struct Snapshot {
     /// The newest journal entries, oldest first, if asked for.
     pub history: Vec<Entry>,
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn a_query_asks_for_what_it_is_named_after() {
+        let name = ElectionName::new("e").unwrap();
+        let elections = Query::elections([name.clone()]);
+        assert_eq!(elections, Query { which: Which::Named(vec![name]), ..Query::nothing() });
+        let all = Query::everything();
+        assert!(all.which == Which::All && all.candidates && all.members);
+        let members = Query::members();
+        assert!(members.which == Which::Nothing && !members.candidates && members.members);
+    }
+}

@@ -119,3 +119,20 @@ fn widening_rounds_up_and_saturates() {
     assert_eq!(widened(Duration::ZERO, 1_000), Duration::ZERO);
     assert!(widened(Duration::MAX, 1) >= Duration::MAX);
 }
+
+/// The figures that the documentation states, for the default preset.
+#[test]
+fn what_follows_from_the_ttl_is_as_documented() {
+    let settings = SettingsBuilder::preset(Preset::Normal).drift_ppm(2_000).build().unwrap();
+    assert_eq!(settings.drift_ppm(), 2_000);
+    assert_eq!(settings.stagger(), Duration::from_millis(100));
+    assert_eq!(settings.look_gap(), Duration::from_millis(50));
+    // Two heirs' turns, and the margin twice.
+    assert_eq!(settings.hand_over(), Duration::from_millis(2_200));
+    assert!(settings.widened(Duration::from_secs(1)) > Duration::from_secs(1));
+    assert_eq!(MAX_DRAIN, Duration::from_secs(3_600));
+
+    let short = SettingsBuilder::ttl(Duration::from_secs(2)).build().unwrap();
+    assert_eq!(short.stagger(), Duration::from_millis(20));
+    assert_eq!(short.look_gap(), Duration::from_millis(10));
+}
