@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::words::*;
 use common::{Place, admin, waits_for_a_lock};
-use tenure_core::{Amend, Beat, Term};
+use tenure_core::{Amend, Beat, Namespace, Term};
 use tenure_postgres::{Postgres, PostgresStore};
 use tenure_store::{BootClock, Clock, ErrorKind, FenceError, FenceIn, FencedTerm, Store};
 use tokio_postgres::{Client, IsolationLevel};
@@ -324,4 +324,51 @@ async fn sql_can_name_the_store_it_was_elected_in() {
     assert_eq!(ask(&format!(", {schema}.store_id()")).await, Ok(()));
     assert_eq!(ask(", gen_random_uuid()").await, Err("TN002".into()));
     assert_eq!(ask(", p_life => gen_random_uuid()").await, Err("TN001".into()));
+}
+
+/// C40: a term is of one namespace, one election and one member. One life may be several
+/// members, and what it holds elsewhere under the same number does not pass for it.
+#[tokio::test]
+async fn a_fence_is_of_one_namespace_one_election_and_one_member() {
+    let (place, store, client) = place().await;
+    let here = Namespace::new("here").unwrap();
+    let there = Namespace::new("there").unwrap();
+    let first = member("a", 7);
+    let namesake = member("b", 7);
+    let lead = async |ns: &Namespace, name: &str, nonce: u64| {
+        won(store.claim(ns, &claim(&first, name, nonce)).await.unwrap())
+    };
+    for (ns, me) in [(&here, &first), (&there, &first), (&here, &namesake)] {
+        store.join(ns, &join(me, TTL)).await.unwrap();
+    }
+    // Others of higher numbers, so that the newest of all is not taken for that of one.
+    for ns in [&here, &there] {
+        let term = lead(ns, "other", 1).await;
+        store.release(ns, &release(&term)).await.unwrap();
+        lead(ns, "other", 2).await;
+    }
+    lead(&here, "f", 1).await;
+    lead(&there, "e", 1).await;
+    let given_back = lead(&here, "e", 1).await;
+    let ask = async |ns: &str, name: &str| {
+        let call = format!("SELECT {}.fence('{ns}', '{name}', 1)", place.schema);
+        let refused = client.batch_execute(&call).await.err()?;
+        refused.as_db_error()?.detail().map(str::to_owned)
+    };
+    for (ns, name) in [("here", "e"), ("here", "f"), ("there", "e")] {
+        assert_eq!(ask(ns, name).await, None, "{name} {ns} is held");
+    }
+
+    store.release(&here, &release(&given_back)).await.unwrap();
+    assert_eq!(ask("here", "e").await, Some("1".into()), "it was given back");
+    assert_eq!(ask("here", "f").await, None);
+    assert_eq!(ask("there", "e").await, None);
+
+    // The life goes on there, and here as another member: this member is over.
+    store.leave(&here, &first).await.unwrap();
+    assert_eq!(ask("here", "f").await, Some("1".into()), "its member has left");
+    assert_eq!(ask("there", "e").await, None);
+    // Nor does a new life of the same id take over what the old one held.
+    store.join(&here, &join(&member("a", 8), TTL)).await.unwrap();
+    assert_eq!(ask("here", "f").await, Some("1".into()), "it was another life's");
 }
