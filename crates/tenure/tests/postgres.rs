@@ -88,3 +88,23 @@ async fn terminated_sessions_cost_neither_the_term_nor_the_campaign() {
     leadership.resign().await.unwrap();
     assert_eq!(within(campaign).await.unwrap().token(), token + 1);
 }
+
+/// L18: members of three namespaces have the two sessions of one.
+#[tokio::test(flavor = "multi_thread")]
+async fn three_namespaces_share_two_sessions() {
+    let test = "namespaces";
+    let first = connect(test, "a").await;
+    let mut held = vec![within(first.election("e").campaign()).await.unwrap()];
+    let mut others = Vec::new();
+    for n in 1..3 {
+        let namespace = format!("{}-{n}", namespace(test));
+        let other = first.member_in(namespace).ttl(secs(5)).connect().await.unwrap();
+        held.push(within(other.election("e").campaign()).await.unwrap());
+        others.push(other);
+    }
+    let db = database().await;
+    let count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1";
+    let sessions: i64 = db.query_one(count, &[&namespace(test)]).await.unwrap().get(0);
+    assert_eq!(sessions, 2);
+    assert!(held.iter().all(tenure::Leadership::is_current));
+}

@@ -190,7 +190,7 @@ mod tests {
         let all = [package("tenure"), package("tenure-sqlite")];
         let code = "\nuse tenure_sqlite::SqliteStore;";
         let lines = |path: &str| names_backends(path, code, &all).len();
-        assert_eq!(lines("crates/tenure/src/election.rs"), 1);
+        assert_eq!(lines("crates/tenure/src/member/election.rs"), 1);
         assert_eq!(lines("crates/tenure/src/connection.rs"), 1);
         assert_eq!(lines("crates/tenure-cli/src/main.rs"), 1);
         assert_eq!(lines("crates/tenure/src/connect/url.rs"), 0);

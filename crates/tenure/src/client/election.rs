@@ -9,7 +9,7 @@ use tenure_core::{
 
 use super::Client;
 use super::history::{self, PastTerm};
-use crate::observe::Observer;
+use crate::feed::Observer;
 use crate::{Error, Result};
 
 /// An election, to be read, observed and steered without standing for it; made by

@@ -22,8 +22,8 @@ pub use election::OperatorElection;
 pub use history::PastTerm;
 pub use operator::Operator;
 
-use crate::journal::JournalStream;
-use crate::observe::Observations;
+use crate::feed::JournalStream;
+use crate::feed::Observations;
 use crate::time::Time;
 use crate::{Error, Result};
 

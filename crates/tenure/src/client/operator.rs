@@ -10,7 +10,7 @@ use tenure_store::Capabilities;
 
 use super::{Client, OperatorElection, Party};
 use crate::Result;
-use crate::journal::JournalStream;
+use crate::feed::JournalStream;
 
 /// A connection that reads and steers elections and joins nothing: for scripts,
 /// dashboards and services that only look, or ask others to act.

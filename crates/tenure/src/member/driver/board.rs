@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::{ElectionName, LostReason, MemberRef, Mono, StopReason, Term};
 use tokio::sync::broadcast;
 
-use crate::reign::{Phase, Reign};
+use crate::member::reign::{Phase, Reign};
 
 /// How many changes of its election a subscriber may be behind before it skips
 /// some.

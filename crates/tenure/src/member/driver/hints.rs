@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tenure_core::{Hint, Namespace};
-use tenure_store::{Followed, Following, From, SharedStore};
+use tenure_store::{Backoff, Followed, Following, From, SharedStore};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -18,8 +18,8 @@ use crate::time::Time;
 const CATCH_ALL: Hint = Hint::Anything;
 /// How many hints may wait for the loop.
 const KEPT: usize = 256;
-/// The longest pause before the store is asked again for hints.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The pauses before the store is asked again for hints.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
 
 #[derive(Debug)]
 pub(super) struct Hints {
@@ -83,22 +83,21 @@ impl Follow {
     /// For ever: an error is retried, and what may have been missed is looked
     /// for (H13, H15).
     async fn run(self) {
-        let mut pause = Duration::from_millis(50);
+        let mut pauses = PAUSES;
         loop {
             match self.store.follow(&self.ns, From::Hints).await {
                 Ok(mut following) => {
                     self.offer(CATCH_ALL);
-                    self.drain(&mut *following, &mut pause).await;
+                    self.drain(&mut *following, &mut pauses).await;
                 }
                 Err(error) => self.trouble(&error),
             }
-            self.time.sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            self.time.sleep(pauses.pause()).await;
         }
     }
 
     /// Passes hints on until the stream fails.
-    async fn drain(&self, following: &mut dyn Following, pause: &mut Duration) {
+    async fn drain(&self, following: &mut dyn Following, pauses: &mut Backoff) {
         loop {
             match following.next().await {
                 Ok(Followed::Hint(hint)) => self.offer(hint),
@@ -108,7 +107,7 @@ impl Follow {
                 Ok(Followed::Trimmed(_)) => self.offer(CATCH_ALL),
                 Err(error) => return self.trouble(&error),
             }
-            *pause = Duration::from_millis(50);
+            pauses.reset();
             self.board.health().watch_error = None;
         }
     }

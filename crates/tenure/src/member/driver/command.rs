@@ -4,48 +4,39 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{ElectionName, MemberId, Priority, TermNumber, TermRef};
+use tenure_core::{ElectionName, Input, Priority, TermRef};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::Result;
-use crate::reign::Reign;
+use crate::member::reign::Reign;
 
 pub(crate) enum Command {
-    Join,
+    /// Said to the machine as it is.
+    Tell(Input),
     Stand {
         election: ElectionName,
         priority: Priority,
         patience: Patience,
         /// Tells this campaign from others for the same election.
         ticket: u64,
-        reply: Answer,
+        reply: OutcomeSender,
     },
     /// Endlessly, and bid for together.
     StandForAll {
         elections: Vec<ElectionName>,
         ticket: u64,
-        reply: mpsc::UnboundedSender<(ElectionName, Outcome)>,
+        reply: mpsc::UnboundedSender<(ElectionName, CampaignOutcome)>,
     },
     Withdraw {
         election: ElectionName,
         ticket: u64,
-    },
-    /// Nobody works under the term any more.
-    Resign {
-        election: ElectionName,
-        number: TermNumber,
-        to: Option<MemberId>,
     },
     /// Tells whether the store confirmed, in time, that it has a lost term back.
     Confirm {
         term: TermRef,
         confirm: oneshot::Sender<bool>,
     },
-    StopLeading {
-        election: ElectionName,
-        number: TermNumber,
-    },
-    /// Answered when the driver and the tasks beside it have had every chance to go on:
+    /// StoreReply when the driver and the tasks beside it have had every chance to go on:
     /// for tests on a clock that stands.
     Idle {
         done: oneshot::Sender<()>,
@@ -57,23 +48,23 @@ pub(crate) enum Command {
 
 /// The outcome of a campaign. `None` means that somebody else holds the election
 /// and the caller did not want to wait.
-pub(crate) type Outcome = Result<Option<Arc<Reign>>>;
+pub(crate) type CampaignOutcome = Result<Option<Arc<Reign>>>;
 
 /// Where the outcome of a campaign goes.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum OutcomeSender {
     /// To one who stands for this election.
-    One(oneshot::Sender<Outcome>),
+    One(oneshot::Sender<CampaignOutcome>),
     /// To one who stands for many.
-    Among(mpsc::UnboundedSender<(ElectionName, Outcome)>),
+    Among(mpsc::UnboundedSender<(ElectionName, CampaignOutcome)>),
 }
 
-impl Answer {
+impl OutcomeSender {
     /// `false` if nobody waits for it any more.
-    pub(super) fn send(self, election: &ElectionName, outcome: Outcome) -> bool {
+    pub(super) fn send(self, election: &ElectionName, outcome: CampaignOutcome) -> bool {
         match self {
-            Answer::One(reply) => reply.send(outcome).is_ok(),
-            Answer::Among(reply) => reply.send((election.clone(), outcome)).is_ok(),
+            OutcomeSender::One(reply) => reply.send(outcome).is_ok(),
+            OutcomeSender::Among(reply) => reply.send((election.clone(), outcome)).is_ok(),
         }
     }
 }
@@ -101,13 +92,11 @@ impl Patience {
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Command::Join => "Join",
+            Command::Tell(_) => "Tell",
             Command::Stand { .. } => "Stand",
             Command::StandForAll { .. } => "StandForAll",
             Command::Withdraw { .. } => "Withdraw",
-            Command::Resign { .. } => "Resign",
             Command::Confirm { .. } => "Confirm",
-            Command::StopLeading { .. } => "StopLeading",
             Command::Idle { .. } => "Idle",
             Command::Shutdown { .. } => "Shutdown",
         })

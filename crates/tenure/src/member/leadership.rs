@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tenure_core::{LostReason, MemberId, Mono, StopReason, Term, TermNumber, TermRef};
+use tenure_core::{Input, LostReason, MemberId, Mono, StopReason, Term, TermNumber, TermRef};
 use tenure_store::{FenceBlocking, FenceError, FenceIn, FencedTerm};
 use tokio::sync::oneshot;
 
-use crate::driver::Command;
 use crate::member::Shared;
-use crate::reign::{LetGo, Phase, Reign};
+use crate::member::driver::Command;
+use crate::member::reign::{LetGo, Phase, Reign};
 use crate::{Error, Result};
 
 /// One term, held by this process.
@@ -55,8 +55,12 @@ impl Held {
         }
         let Term { election, number, .. } = self.reign.term.clone();
         match self.reign.let_go() {
-            LetGo::Last { to } => self.shared.send(Command::Resign { election, number, to }),
-            LetGo::TellOthers => self.shared.send(Command::StopLeading { election, number }),
+            LetGo::Last { to } => {
+                self.shared.send(Command::Tell(Input::Resign { election, number, to }))
+            }
+            LetGo::TellOthers => {
+                self.shared.send(Command::Tell(Input::StopLeading { election, number }))
+            }
             LetGo::Nothing => Ok(()),
         }
     }
@@ -241,7 +245,7 @@ impl Leadership {
     /// released when it is dropped.
     pub fn stop(&self) -> Result<()> {
         let Term { election, number, .. } = self.term().clone();
-        self.held.shared.send(Command::StopLeading { election, number })
+        self.held.shared.send(Command::Tell(Input::StopLeading { election, number }))
     }
 
     /// A kernel lock for another process that works under this term, on a store

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{Entry, Namespace, Query, Seq};
-use tenure_store::{Followed, From, SharedStore};
+use tenure_store::{Backoff, Followed, From, SharedStore};
 use tokio::sync::mpsc;
 
 use crate::Result;
@@ -14,8 +14,8 @@ use crate::time::Time;
 /// How many pieces of news may wait for a slow reader. Past that the journal is
 /// simply read later: nothing is lost that the store still has.
 const AHEAD: usize = 64;
-/// The first and the longest pause after a failed request.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+/// The pauses after failed requests.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
 
 /// What a follower of the journal is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,12 +92,12 @@ struct Unread;
 impl Follow {
     /// Until nobody reads any more; an error is retried.
     async fn run(mut self) {
-        let mut pause = PAUSES.0;
+        let mut pauses = PAUSES;
         loop {
             let give = self.give.clone();
             let failed = tokio::select! {
                 () = give.closed() => return,
-                failed = self.drain(&mut pause) => failed,
+                failed = self.drain(&mut pauses) => failed,
             };
             let Ok(error) = failed else { return };
             if !self.failing {
@@ -106,13 +106,12 @@ impl Follow {
                     return;
                 }
             }
-            self.time.sleep(pause).await;
-            pause = (pause * 2).min(PAUSES.1);
+            self.time.sleep(pauses.pause()).await;
         }
     }
 
     /// Passes news on until the store fails, and gives the failure.
-    async fn drain(&mut self, pause: &mut Duration) -> Result<tenure_store::Error, Unread> {
+    async fn drain(&mut self, pauses: &mut Backoff) -> Result<tenure_store::Error, Unread> {
         let after = match self.after {
             Some(after) => after,
             None => match self.store.read(&self.ns, &Query::nothing()).await {
@@ -138,7 +137,7 @@ impl Follow {
                 Ok(Followed::Hint(_)) => Journalled::Hint,
                 Err(error) => return Ok(error),
             };
-            *pause = PAUSES.0;
+            pauses.reset();
             if std::mem::take(&mut self.failing) {
                 self.send(Journalled::Restored).await?;
             }

@@ -1,7 +1,7 @@
 //! Following an election without standing for it (rule N3).
 
-mod hub;
 mod track;
+mod watch;
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -14,7 +14,7 @@ use tenure_core::{ElectionName, MemberId, Note, Pause, Profile, Seq, Term, TermN
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-pub(crate) use hub::Observations;
+pub(crate) use watch::Observations;
 
 use self::track::Track;
 use crate::Result;

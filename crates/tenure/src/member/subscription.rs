@@ -7,9 +7,9 @@ use tenure_core::{ElectionName, LostReason, StopReason, Term, TermNumber};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::driver::{PostedChange, Present};
 use crate::member::Shared;
-use crate::reign::Phase;
+use crate::member::driver::{PostedChange, Present};
+use crate::member::reign::Phase;
 use crate::{Election, Leadership};
 
 /// What a subscriber is told.

@@ -23,14 +23,14 @@ use tenure_store::SharedStore;
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use board::{Board, PostedChange, Present};
-pub(crate) use command::{Answer, Command, Outcome, Patience};
+pub(crate) use command::{CampaignOutcome, Command, OutcomeSender, Patience};
 pub(crate) use start::{Connection, Plan, Reach, Started, random, wait_for_end};
 
 use self::waits::{Campaign, Over, Waits};
 use crate::Error;
 use crate::client::Client;
+use crate::member::reign::{LetGo, Reign, TrustedUntil};
 use crate::metrics::{Hook, Metric, Verb};
-use crate::reign::{LetGo, Reign, TrustedUntil};
 use crate::time::{Time, Timer};
 
 /// Everything the loop owns.
@@ -51,12 +51,12 @@ struct Driver {
     leaving: Vec<oneshot::Sender<bool>>,
     /// Set once the member has left: whether the store confirmed it.
     left: Option<bool>,
-    replies: mpsc::UnboundedSender<Answered>,
+    replies: mpsc::UnboundedSender<StoreReply>,
     hints: hints::Hints,
 }
 
 /// A request that came back.
-struct Answered {
+struct StoreReply {
     id: RequestId,
     verb: Verb,
     started: Mono,
@@ -69,7 +69,7 @@ impl Driver {
         mut self,
         mut timer: Timer,
         mut commands: mpsc::UnboundedReceiver<Command>,
-        mut replies: mpsc::UnboundedReceiver<Answered>,
+        mut replies: mpsc::UnboundedReceiver<StoreReply>,
     ) {
         let mut open = true;
         while !self.machine.is_done() {
@@ -127,12 +127,12 @@ impl Driver {
             let limit = deadline.since(now);
             let result = time.within(limit, tenure_store::perform(&*store, &ns, &request)).await;
             let result = result.unwrap_or_else(|| Err(too_slow(verb, limit, &request)));
-            let _ = replies.send(Answered { id, verb, started: now, result });
+            let _ = replies.send(StoreReply { id, verb, started: now, result });
         });
     }
 
-    fn on_answered(&mut self, answered: Answered) {
-        let Answered { id, verb, started, result } = answered;
+    fn on_answered(&mut self, answered: StoreReply) {
+        let StoreReply { id, verb, started, result } = answered;
         let latency = self.time.now().since(started);
         self.metrics.record(Metric::Request { verb, latency, failed: result.is_err() });
         self.note_health(verb, &result);
@@ -163,7 +163,7 @@ impl Driver {
 
     fn on_command(&mut self, command: Command) {
         match command {
-            Command::Join => self.feed(Input::Join),
+            Command::Tell(input) => self.feed(input),
             Command::Stand { election, priority, patience, ticket, reply } => {
                 let campaign = Campaign::new(reply, patience, self.time.now(), ticket);
                 if self.begin(&election, campaign) {
@@ -173,19 +173,13 @@ impl Driver {
             Command::StandForAll { mut elections, ticket, reply } => {
                 let now = self.time.now();
                 elections.retain(|election| {
-                    let reply = Answer::Among(reply.clone());
+                    let reply = OutcomeSender::Among(reply.clone());
                     self.begin(election, Campaign::new(reply, Patience::Endless, now, ticket))
                 });
                 self.feed(Input::StandForAll { elections, priority: Priority::default() });
             }
             Command::Withdraw { election, ticket } => self.withdraw(election, ticket),
-            Command::Resign { election, number, to } => {
-                self.feed(Input::Resign { election, number, to });
-            }
             Command::Confirm { term, confirm } => self.confirm(term, confirm),
-            Command::StopLeading { election, number } => {
-                self.feed(Input::StopLeading { election, number });
-            }
             Command::Idle { done } => {
                 tokio::spawn(async {
                     for _ in 0..32 {

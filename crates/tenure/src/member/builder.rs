@@ -8,7 +8,7 @@ use tenure_store::{ManualClock, SharedStore};
 
 use crate::client::{Client, Party};
 use crate::connect::{self, Target};
-use crate::driver::{Connection, Plan, Reach, random};
+use crate::member::driver::{Connection, Plan, Reach, random};
 use crate::metrics::{Hook, Metrics};
 use crate::time::Time;
 use crate::{Error, Operator, Result, Tenure};

@@ -23,7 +23,7 @@ use std::pin::Pin;
 use tenure_core::{LostReason, StopReason, Term};
 use tracing::Instrument;
 
-use crate::lead::{Ended, panic_text, run};
+use crate::member::lead::{Ended, panic_text, run};
 use crate::{Election, Error, LeadError, Leadership, Stopping};
 
 type Awaited = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -8,7 +8,7 @@ use tenure_core::{
     ElectionName, Entry, Happening, Hint, Incarnation, Mono, Namespace, Profile, Query, Seq,
     Snapshot,
 };
-use tenure_store::{Followed, Following, From, SharedStore};
+use tenure_store::{Backoff, Followed, Following, From, SharedStore};
 use tokio::sync::mpsc;
 
 use super::track::{Subscribed, Track};
@@ -16,8 +16,8 @@ use crate::client::Client;
 use crate::time::Time;
 use crate::{Error, Result};
 
-/// The first and the longest pause after a failed request.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+/// The pauses after failed requests.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
 
 /// The way to the watch: started with the first observer.
 #[derive(Debug, Default)]
@@ -137,18 +137,17 @@ impl Drop for Watch {
 impl Watch {
     async fn run(mut self) {
         let mut following: Option<Box<dyn Following>> = None;
-        let mut pause = PAUSES.0;
+        let mut pauses = PAUSES;
         loop {
             match self.turn(&mut following).await {
-                Ok(true) => pause = PAUSES.0,
+                Ok(true) => pauses.reset(),
                 Ok(false) => return,
                 Err(error) => {
                     tracing::warn!(target: "tenure", %error, "observing is interrupted");
                     // What was taken from the journal but not passed on is
                     // read again, from the cursor.
                     following = None;
-                    self.time.sleep(pause).await;
-                    pause = (pause * 2).min(PAUSES.1);
+                    self.time.sleep(pauses.pause()).await;
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tenure_core::{ElectionName, ElectionView, Mono, TermRef};
 use tokio::sync::oneshot;
 
-use super::{Answer, Patience};
+use super::{OutcomeSender, Patience};
 
 /// Everybody who waits.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(super) struct Waits {
 /// A campaign that has no answer yet.
 #[derive(Debug)]
 pub(super) struct Campaign {
-    pub(super) reply: Answer,
+    pub(super) reply: OutcomeSender,
     pub(super) patience: Patience,
     pub(super) since: Mono,
     /// Tells this campaign from an earlier or later one for the same election.
@@ -48,7 +48,7 @@ pub(super) enum Over {
 }
 
 impl Campaign {
-    pub(super) fn new(reply: Answer, patience: Patience, since: Mono, ticket: u64) -> Self {
+    pub(super) fn new(reply: OutcomeSender, patience: Patience, since: Mono, ticket: u64) -> Self {
         Self { reply, patience, since, ticket, why_not: None }
     }
 

@@ -10,8 +10,8 @@ use futures_core::Stream;
 use tenure_core::ElectionName;
 use tokio::sync::mpsc;
 
-use crate::driver::{Command, Outcome};
 use crate::member::Shared;
+use crate::member::driver::{CampaignOutcome, Command};
 use crate::{Error, Leadership, Result};
 
 /// Campaigns for many elections, made by
@@ -26,7 +26,7 @@ pub struct Campaigns {
     ticket: u64,
     /// Those without an outcome that was taken from here.
     open: BTreeSet<ElectionName>,
-    outcomes: mpsc::UnboundedReceiver<(ElectionName, Outcome)>,
+    outcomes: mpsc::UnboundedReceiver<(ElectionName, CampaignOutcome)>,
 }
 
 impl Campaigns {

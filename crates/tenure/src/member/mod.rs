@@ -1,22 +1,39 @@
-//! A connected member.
+//! A connected member: the loop around the machine, and what an application has of it.
+
+mod builder;
+mod callbacks;
+mod campaigns;
+pub(crate) mod driver;
+mod election;
+mod lead;
+mod leadership;
+pub(crate) mod reign;
+mod subscription;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tenure_core::{
-    Amended, ElectionName, ElectionView, MemberId, MemberRef, MemberView, Namespace, Seq, Settings,
-    Term,
+    Amended, ElectionName, ElectionView, Input, MemberId, MemberRef, MemberView, Namespace, Seq,
+    Settings, Term,
 };
 use tenure_store::{Capabilities, SharedStore};
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub use builder::Builder;
+pub use callbacks::Callbacks;
+pub use campaigns::Campaigns;
+pub use election::Election;
+pub use leadership::{Leadership, Stopping};
+pub use subscription::{Change, HoldingSubscription, Subscription};
+
 use crate::client::Client;
-use crate::driver::{Board, Command, Connection, Started, wait_for_end};
-use crate::journal::JournalStream;
-use crate::reign::Reign;
+use crate::feed::JournalStream;
+use crate::member::driver::{Board, Command, Connection, Started, wait_for_end};
+use crate::member::reign::Reign;
 use crate::time::Time;
-use crate::{Builder, Campaigns, Election, Error, Operator, Result};
+use crate::{Error, Operator, Result};
 
 /// A member: one process's place in the store, and the way to every election.
 ///
@@ -203,7 +220,7 @@ impl Tenure {
     /// [`members`](Self::members). It happens in the background;
     /// [`status`](Self::status) says when.
     pub fn join(&self) -> Result<()> {
-        self.shared.send(Command::Join)
+        self.shared.send(Command::Tell(Input::Join))
     }
 
     /// The live members of the namespace.

@@ -1,5 +1,7 @@
-//! What is known of one observed election, and the stream it makes. Pure: fed
-//! journal entries and views, it says what is news.
+//! What is known of one observed election, and the stream it makes of that. It reads no
+//! clock and asks no store: it is fed journal entries and views, and posts what is news.
+//! One lock covers what is known and what is posted, so that a new observer gets the
+//! present state and everything after it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

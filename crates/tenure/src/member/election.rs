@@ -10,11 +10,11 @@ use tenure_core::{
 use tokio::sync::oneshot;
 use tracing::Instrument;
 
-use crate::driver::{Answer, Command, Patience};
+use crate::feed::Observer;
 use crate::member::Shared;
-use crate::observe::Observer;
-use crate::reign::{Phase, Reign};
-use crate::subscription::{HoldingSubscription, Subscription};
+use crate::member::driver::{Command, OutcomeSender, Patience};
+use crate::member::reign::{Phase, Reign};
+use crate::member::subscription::{HoldingSubscription, Subscription};
 use crate::{Error, Leadership, OperatorElection, PastTerm, Result};
 
 /// An election: stand for it, lead it, follow it, steer it.
@@ -85,14 +85,14 @@ impl Election {
     async fn stand(&self, patience: Patience) -> Result<Option<Leadership>> {
         let election = self.name()?.clone();
         let (reply, answer) = oneshot::channel();
-        let reply = Answer::One(reply);
+        let reply = OutcomeSender::One(reply);
         let (priority, ticket) = (self.priority, self.shared.ticket());
         let e = election.clone();
         self.shared.send(Command::Stand { election: e, priority, patience, ticket, reply })?;
         let span = tracing::info_span!(target: "tenure", "campaign", %election);
-        let mut guard = Candidacy { shared: &self.shared, election, ticket, standing: true };
+        let mut guard = WithdrawOnDrop { shared: &self.shared, election, ticket, standing: true };
         let answer = answer.instrument(span).await.map_err(|_| Error::ShutDown);
-        // Answered: the candidacy is over, or is a leadership now.
+        // StoreReply: the candidacy is over, or is a leadership now.
         guard.standing = false;
         Ok(answer??.map(|reign| Leadership::new(reign, self.shared.clone())))
     }
@@ -206,14 +206,14 @@ impl Election {
 }
 
 /// A candidacy that ends when its future is dropped.
-struct Candidacy<'a> {
+struct WithdrawOnDrop<'a> {
     shared: &'a Shared,
     election: ElectionName,
     ticket: u64,
     standing: bool,
 }
 
-impl Drop for Candidacy<'_> {
+impl Drop for WithdrawOnDrop<'_> {
     fn drop(&mut self) {
         if self.standing {
             // If the driver is gone, so is the candidacy.
