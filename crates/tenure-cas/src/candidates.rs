@@ -1,9 +1,9 @@
 //! Candidates: who waits for what, and who comes next.
 
-use std::cmp::Reverse;
 use std::time::Duration;
 
 use tenure_core::{Candidate, ElectionName, MemberId, MemberRef, Namespace, Priority};
+use tenure_rules::rank::{Stands, ahead, compare, heir, may_follow};
 use tenure_store::{Error, ErrorKind, Result};
 
 use crate::cells::{ATTEMPTS, Cells, too_busy};
@@ -22,10 +22,17 @@ pub(crate) struct Standing {
     waiting: Duration,
 }
 
-impl Standing {
-    /// Smaller comes first: higher priority, then longer waiting.
-    fn rank(&self) -> (Reverse<Priority>, u64, &MemberId) {
-        (Reverse(self.priority), self.order, &self.member.id)
+impl Stands for Standing {
+    fn member(&self) -> &MemberRef {
+        &self.member
+    }
+
+    fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    fn place(&self) -> u64 {
+        self.order
     }
 }
 
@@ -63,8 +70,12 @@ impl Candidates<'_> {
             let of_this_life = stands.record.incarnation == seen.record.incarnation;
             let candidacy = *stands.record.elections.get(name).filter(|_| of_this_life)?;
             let waiting = now.since(memory.stood(&key, name).unwrap_or(now));
-            let (priority, order) = (Priority::new(candidacy.priority), candidacy.order);
-            Some(Standing { member: seen.record.member(), priority, order, waiting })
+            Some(Standing {
+                member: seen.record.member(),
+                priority: Priority::new(candidacy.priority),
+                order: candidacy.order,
+                waiting,
+            })
         };
         let mut standing: Vec<_> = live.iter().filter_map(waits).collect();
         // A holder stands for what it holds, and has stood the longest.
@@ -72,49 +83,50 @@ impl Candidates<'_> {
             && lives(&holder.member())
         {
             standing.retain(|s| s.member != holder.member());
-            let (member, priority) = (holder.member(), Priority::new(holder.priority));
-            standing.push(Standing { member, priority, order: 0, waiting: now.since(seen.since) });
+            standing.push(Standing {
+                member: holder.member(),
+                priority: Priority::new(holder.priority),
+                order: 0,
+                waiting: now.since(seen.since),
+            });
         }
-        standing.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        standing.sort_by(compare);
         standing
     }
 
-    /// Those who could lead if the election were vacant, the preferred first.
-    pub(crate) fn eligible(&self, name: &ElectionName, holder: Option<&MemberId>) -> Vec<Standing> {
-        let mut ranked = self.standing(name, None);
-        ranked.retain(|s| s.priority.may_lead() && Some(&s.member.id) != holder);
-        ranked
+    /// The candidates that could lead if the election were vacant, the preferred first.
+    pub(crate) fn eligible(
+        &self,
+        name: &ElectionName,
+        holder: Option<&MemberRef>,
+    ) -> Vec<Standing> {
+        let mut eligible = self.standing(name, None);
+        eligible.retain(|candidate| may_follow(candidate, holder));
+        eligible
     }
 
-    /// How many candidates that may lead come before the one who asks, as far
-    /// as is known.
+    /// How many candidates that may lead come before `asker`, as far as is known.
     pub(crate) fn ahead(
         &self,
         name: &ElectionName,
-        holder: Option<&MemberId>,
+        holder: Option<&MemberRef>,
         asker: &MemberRef,
     ) -> u32 {
-        let standing = self.standing(name, None);
-        let Some(own) = standing.iter().find(|s| s.member == *asker) else { return 0 };
-        let ranked = standing.iter().filter(|s| s.priority.may_lead());
-        let ranked = ranked.filter(|s| Some(&s.member.id) != holder);
-        u32::try_from(ranked.filter(|s| s.rank() < own.rank()).count()).unwrap_or(u32::MAX)
+        ahead(&self.standing(name, None), holder, asker)
     }
 
-    /// For whom a vacancy is to be kept: the successor named if it is there to
-    /// take over, or else whoever is preferred, but never the one who gives the
-    /// term up. No grace keeps it for nobody.
+    /// The heir of the vacancy that the end of this record's term leaves, and for how
+    /// long the vacancy is kept; `None` if it is not kept.
     pub(crate) fn heir(
         &self,
         record: &ElectionRecord,
         successor: Option<&(MemberId, Duration)>,
         grace: Duration,
     ) -> Option<(MemberId, Duration)> {
-        let holder = record.holder.as_ref().map(|h| &h.member);
-        let ranked = self.eligible(&record.election, holder);
-        let named = successor.filter(|(id, _)| ranked.iter().any(|s| s.member.id == *id)).cloned();
-        let preferred = || Some((ranked.first()?.member.id.clone(), grace));
-        named.or_else(preferred).filter(|(_, grace)| !grace.is_zero())
+        let holder = record.holder.as_ref().map(|holder| holder.member());
+        let candidates = self.standing(&record.election, None);
+        let (heir, time) = heir(&candidates, holder.as_ref(), successor, grace)?;
+        (!time.is_zero()).then(|| (heir.member.id.clone(), time))
     }
 
     /// For whom a vacancy that a bid uncovers is to be kept, if that is not the

@@ -85,7 +85,7 @@ impl Operators<'_> {
                 return Change::Answer(Amended::Superseded { number: present });
             }
             let stands = |to: &MemberId| {
-                self.candidates.eligible(name, Some(&holder.id)).iter().any(|s| s.member.id == *to)
+                self.candidates.eligible(name, Some(&holder)).iter().any(|s| s.member.id == *to)
             };
             if !asked.to.as_ref().is_none_or(stands) {
                 return Change::Answer(Amended::NoSuchCandidate);

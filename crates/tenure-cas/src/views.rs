@@ -138,7 +138,7 @@ impl Views<'_> {
             view.step_down = seen.record.step_down().filter(|_| view.holder.is_some());
             view.reserved = self.reservation(seen);
         }
-        let holder = view.holder.as_ref().map(|h| &h.member.id);
+        let holder = view.holder.as_ref().map(|holder| &holder.member);
         view.ahead = asker.map_or(0, |asker| self.candidates.ahead(name, holder, asker));
         if list_candidates {
             view.candidates =

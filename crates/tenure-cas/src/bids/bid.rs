@@ -1,8 +1,7 @@
 //! One bid: what it is, what to do about it, and the swap that decides.
 
-use std::cmp::Ordering;
-
 use tenure_core::{Bid, Claim, MemberId, MemberRef, Mono, Profile, ReleaseCause, Term, TermNumber};
+use tenure_rules::rank::Attempt;
 use tenure_store::{Error, ErrorKind, Result};
 
 use super::Bids;
@@ -12,17 +11,6 @@ use crate::reader::Found;
 use crate::record::election::ElectionRecord;
 use crate::record::history::Win;
 use crate::seen::Seen;
-
-/// What a bid is, seen from the last win (rule E2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attempt {
-    /// The winning bid once more.
-    Repeated,
-    /// A copy of a bid from before the last win.
-    Late,
-    /// A bid like any other.
-    New,
-}
 
 /// What to do about a bid.
 enum Step {
@@ -187,11 +175,12 @@ impl Bids<'_> {
     }
 }
 
-pub(super) fn attempt(seen: Option<&Seen<ElectionRecord>>, who: &MemberRef, bid: &Bid) -> Attempt {
-    let Some(won) = seen.and_then(|s| s.record.won_with(who)) else { return Attempt::New };
-    match bid.nonce.cmp(&won) {
-        Ordering::Equal => Attempt::Repeated,
-        Ordering::Less => Attempt::Late,
-        Ordering::Greater => Attempt::New,
-    }
+/// What the nonce of a bid tells, on the election as it was found (rule E2).
+pub(super) fn attempt(
+    found: Option<&Seen<ElectionRecord>>,
+    caller: &MemberRef,
+    bid: &Bid,
+) -> Attempt {
+    let won = found.and_then(|seen| seen.record.last_win());
+    tenure_rules::rank::attempt(won, caller.incarnation, bid.nonce)
 }

@@ -3,9 +3,10 @@
 mod bid;
 
 use tenure_core::{Bid, Claim, Claimed, Claims, Namespace};
+use tenure_rules::rank::Attempt;
 use tenure_store::{Error, ErrorKind, Result};
 
-use self::bid::{Attempt, Claiming, Outcome, attempt};
+use self::bid::{Claiming, Outcome, attempt};
 use crate::candidates::Candidates;
 use crate::cells::{Cells, partly};
 use crate::lives::Lives;

@@ -146,10 +146,9 @@ impl ElectionRecord {
         self.holder.as_ref().is_some_and(|h| h.incarnation == member.incarnation)
     }
 
-    /// The attempt this life won with, if it was the last to win.
-    pub(crate) fn won_with(&self, member: &MemberRef) -> Option<Nonce> {
-        let won = self.won.as_ref().filter(|w| w.incarnation == member.incarnation);
-        won.map(|w| Nonce::new(w.nonce))
+    /// The life that won last, and the attempt it won with.
+    pub(crate) fn last_win(&self) -> Option<(Incarnation, Nonce)> {
+        self.won.as_ref().map(|won| (won.incarnation, Nonce::new(won.nonce)))
     }
 
     /// The step-down asked of the present term.
