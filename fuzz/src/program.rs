@@ -12,5 +12,3 @@ mod failure;
 pub mod fuzzing;
 #[path = "../../crates/tenure-cli/src/redact.rs"]
 mod redact;
-#[path = "../../crates/tenure-cli/src/span.rs"]
-mod span;

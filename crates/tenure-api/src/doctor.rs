@@ -7,6 +7,8 @@ use crate::Verdict;
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
+    /// A name for scripts, which never changes.
+    pub code: String,
     /// What was looked at.
     pub what: String,
     /// How it is meant.
@@ -15,6 +17,18 @@ pub struct Finding {
     pub found: String,
     /// What to do about it.
     pub remedy: Option<String>,
+}
+
+impl From<tenure_core::Finding> for Finding {
+    fn from(finding: tenure_core::Finding) -> Self {
+        Self {
+            code: finding.code.into(),
+            what: finding.what.into(),
+            verdict: finding.verdict.into(),
+            found: finding.found,
+            remedy: finding.remedy,
+        }
+    }
 }
 
 /// The answer of `tenure doctor`.

@@ -7,6 +7,7 @@ mod history;
 mod journal;
 mod member;
 mod moment;
+pub mod span;
 mod words;
 
 pub use answers::{

@@ -216,6 +216,16 @@ words! {
     Wrong = "wrong",
 }
 
+impl From<tenure_core::Verdict> for Verdict {
+    fn from(verdict: tenure_core::Verdict) -> Self {
+        match verdict {
+            tenure_core::Verdict::Fine => Self::Fine,
+            tenure_core::Verdict::Note => Self::Note,
+            tenure_core::Verdict::Wrong => Self::Wrong,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

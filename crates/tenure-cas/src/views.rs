@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tenure_core::{
-    ElectionName, ElectionView, Entry, Holder, Incarnation, MemberRef, MemberView, Namespace,
-    Query, Reservation, Seq, Snapshot, Timestamp, Which,
+    ElectionName, ElectionView, Entry, Examined, Holder, Incarnation, MemberRef, MemberView,
+    Namespace, Query, Reservation, Seq, Snapshot, Timestamp, Which,
 };
 use tenure_store::Result;
 
@@ -76,6 +76,7 @@ impl Views<'_> {
             elections: asked.iter().map(view).collect(),
             members: live.iter().map(|(m, left)| member_view(m, *left, &holders)).collect(),
             history: history(&asked, query.history),
+            examined: query.examine.then(Examined::default),
         })
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::span;
+use tenure_api::span;
 
 /// Leader election on the store you already run.
 #[derive(Debug, Parser)]

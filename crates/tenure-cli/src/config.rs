@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use toml::{Table, Value};
 
+use tenure_api::span;
+
 use crate::failure::{Failure, Outcome, did_you_mean};
-use crate::span;
 
 /// What a config file may say; `docs/cli.md` shows one.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -6,9 +6,10 @@
 // Where they are, these are not out of reach.
 #![allow(unreachable_pub)]
 
+use tenure_api::span;
+
 use crate::config::Config;
 use crate::redact::redact;
-use crate::span;
 
 /// Nobody writes this by chance.
 const SECRET: &str = "hunter2-Zq9";

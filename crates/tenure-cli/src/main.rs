@@ -11,7 +11,6 @@ mod output;
 mod redact;
 mod run;
 mod show;
-mod span;
 mod top;
 mod verbs;
 

@@ -1,22 +1,13 @@
 //! How elections, entries and moments are shown to people: what several verbs share.
 
-use tenure::{ElectionView, Happening, Timestamp, Watch};
+use tenure::{ElectionView, Happening, Timestamp};
 use tenure_api::{Cause, Moment};
 
 use crate::output::Tone;
-use crate::span;
 
 /// A moment for a person: `2026-11-15 22:08:23`, UTC.
 pub(crate) fn moment(at: Timestamp) -> String {
     Moment::from(at).short()
-}
-
-/// How changes are noticed, in a word or two.
-pub(crate) fn watch_mode(watch: Watch) -> String {
-    match watch {
-        Watch::Native => "native".into(),
-        Watch::Polled(every) => format!("polled every {}", span::show(every)),
-    }
 }
 
 /// The leader's id, or that there is none.

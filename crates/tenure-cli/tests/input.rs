@@ -139,7 +139,7 @@ fn numbers_beyond_their_bounds_are_refused() {
         ("busy_timeout_ms=-1", "not a whole number"),
         ("journal_keep=0", "at least one"),
         ("journal_keep=18446744073709551615", "at most"),
-        ("share_file=7", "not 0 or 1"),
+        ("share_file=7", "neither 0 nor 1"),
     ] {
         let store = format!("{}?{option}", world.store());
         let output = bare(&["--store", &store, "run", "-e", "x", "--", "true"]).output().unwrap();

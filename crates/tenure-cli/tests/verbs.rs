@@ -258,6 +258,31 @@ fn check_and_fence_answer_by_code() {
     assert_eq!(world.code(&["fence", "jobs", "one"]), 2);
 }
 
+/// M6: the doctor says when and why the era began, and finds numbers that the clock has
+/// not reached: they would come again after a restore.
+#[test]
+fn the_doctor_tells_of_eras_and_of_numbers_ahead_of_the_clock() {
+    let world = World::new();
+    world.text(&["run", "-q", "-e", "jobs", "--", "true"]);
+    let finding = |code: &str| {
+        let output = world.ask(&["--json", "doctor", "--clock-for", "100ms"]);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let found = report["findings"].as_array().unwrap().iter().find(|f| f["code"] == code);
+        (common::code(&output), found.cloned().unwrap_or_default())
+    };
+    assert_eq!(finding("era").1["verdict"], "fine");
+    world.text(&["restored"]);
+    let (exit, era) = finding("era");
+    assert_eq!((exit, &era["verdict"]), (0, &json!("note")), "{era}");
+    assert!(era["found"].as_str().unwrap().contains("said to be restored"), "{era}");
+    assert!(era["remedy"].as_str().unwrap().contains("tenure restored"), "{era}");
+    assert_eq!(finding("numbers-ahead").1, Value::Null);
+    let db = rusqlite::Connection::open(world.path("t.db")).unwrap();
+    db.execute("UPDATE tenure_elections SET number = 1 << 52", []).unwrap();
+    let (exit, ahead) = finding("numbers-ahead");
+    assert_eq!((exit, &ahead["verdict"]), (1, &json!("wrong")), "{ahead}");
+}
+
 #[test]
 fn the_doctor_finds_a_healthy_store_healthy_and_a_broken_one_not() {
     let world = World::new();

@@ -129,6 +129,7 @@ macro_rules! each_case {
                 a_bid_that_has_seen_more_makes_the_numbers_jump,
                 a_join_that_has_seen_more_makes_the_numbers_jump,
                 an_operators_word_makes_the_numbers_jump,
+                the_beginning_of_an_era_is_told_with_its_reason,
             }
             read {
                 an_unknown_election_is_vacant_with_number_zero,

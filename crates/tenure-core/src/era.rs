@@ -67,10 +67,17 @@ impl Era {
         self.floor
     }
 
+    /// Where a wall clock stands on the scale of numbers: the microseconds since
+    /// 2026-01-01.
+    #[must_use]
+    pub fn clock(wall: Timestamp) -> u64 {
+        wall.unix_millis().saturating_sub(EPOCH_MS).saturating_mul(1_000)
+    }
+
     /// The era that begins now, by the store's wall clock.
     #[must_use]
     pub fn raised(self, wall: Timestamp) -> Self {
-        let clock = wall.unix_millis().saturating_sub(EPOCH_MS).saturating_mul(1_000);
+        let clock = Self::clock(wall);
         Self {
             count: self.count.saturating_add(1),
             floor: self.floor.saturating_add(Self::JUMP).max(clock),

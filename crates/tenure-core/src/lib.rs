@@ -5,6 +5,7 @@ extern crate alloc;
 
 mod entropy;
 mod era;
+mod examine;
 mod journal;
 mod machine;
 mod member;
@@ -17,6 +18,7 @@ mod time;
 mod view;
 
 pub use era::Era;
+pub use examine::{EraView, Examined, Finding, Raised, Verdict};
 pub use journal::{EndCause, Entry, Happening, Hint, ReleaseCause, Seq};
 #[cfg(feature = "mutations")]
 #[doc(hidden)]

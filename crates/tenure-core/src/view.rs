@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::{
-    ElectionName, Entry, Incarnation, MemberId, MemberRef, MemberView, Note, Priority, Profile,
-    Seq, TermNumber, Timestamp,
+    ElectionName, Entry, Examined, Incarnation, MemberId, MemberRef, MemberView, Note, Priority,
+    Profile, Seq, TermNumber, Timestamp,
 };
 
 /// One election, as it stood at one moment.
@@ -153,6 +153,8 @@ pub struct Query {
     /// How many of the newest journal entries to give, at most, among those
     /// that concern the elections asked for (all entries for [`Which::All`]).
     pub history: usize,
+    /// Whether to say how the store itself is doing: [`Snapshot::examined`].
+    pub examine: bool,
 }
 
 impl Query {
@@ -171,9 +173,21 @@ impl Query {
         Self { members: true, ..Self::nothing() }
     }
 
+    /// How the store itself is doing, and nothing else.
+    pub fn examination() -> Self {
+        Self { examine: true, ..Self::nothing() }
+    }
+
     /// Only the journal position.
     pub fn nothing() -> Self {
-        Self { which: Which::Nothing, asker: None, candidates: false, members: false, history: 0 }
+        Self {
+            which: Which::Nothing,
+            asker: None,
+            candidates: false,
+            members: false,
+            history: 0,
+            examine: false,
+        }
     }
 }
 
@@ -189,6 +203,9 @@ pub struct Snapshot {
     pub members: Vec<MemberView>,
     /// The newest journal entries, oldest first, if asked for.
     pub history: Vec<Entry>,
+    /// What the store says of itself, if asked for. Of its own moment: it need not be
+    /// that of the rest.
+    pub examined: Option<Examined>,
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod beat;
 mod binding;
 mod certs;
 mod error;
+mod examine;
 mod fence;
 mod follow;
 #[cfg(any(test, feature = "fuzzing"))]

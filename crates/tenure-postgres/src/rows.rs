@@ -269,6 +269,7 @@ impl SnapshotRow {
             elections: self.elections.into_iter().map(ViewRow::view).collect::<Result<_>>()?,
             members: self.members.into_iter().map(MemberRow::view).collect::<Result<_>>()?,
             history: self.history.into_iter().map(EntryRow::entry).collect::<Result<_>>()?,
+            examined: None,
         })
     }
 }

@@ -25,6 +25,7 @@ pub(crate) struct Texts {
     pub(crate) positions: String,
     pub(crate) notify: String,
     pub(crate) queue_usage: String,
+    pub(crate) numbers: String,
 }
 
 const AMENDED: &str = "SELECT outcome, number, member, life::text, left_us FROM";
@@ -62,6 +63,9 @@ impl Texts {
             journal: often("SELECT {schema}.journal($1, $2, $3)::text"),
             positions: put("SELECT ns, seq, quiet FROM {schema}.positions($1)"),
             queue_usage: put("SELECT {schema}.queue_usage()"),
+            numbers: put(
+                "SELECT era, floor, raised_at, raised_for, highest, clock FROM {schema}.numbers()",
+            ),
             notify: put("SELECT pg_notify({channel}, $1)"),
         }
     }

@@ -28,13 +28,16 @@ pub(crate) struct Way<'a> {
     pub(crate) lock_wait: i32,
 }
 
-fn one(rows: Vec<Row>) -> Result<Row> {
+pub(crate) fn one(rows: Vec<Row>) -> Result<Row> {
     let count = rows.len();
     rows.into_iter().next().ok_or_else(|| damaged(format_args!("{count} rows instead of one")))
 }
 
 /// A column, whatever was done to the functions.
-fn get<'a, T: tokio_postgres::types::FromSql<'a>>(row: &'a Row, column: &str) -> Result<T> {
+pub(crate) fn get<'a, T: tokio_postgres::types::FromSql<'a>>(
+    row: &'a Row,
+    column: &str,
+) -> Result<T> {
     row.try_get(column).map_err(|error| damaged(format_args!("an unexpected column: {error}")))
 }
 
@@ -333,7 +336,11 @@ impl Way<'_> {
             )
             .await?;
         let row = one(rows)?;
-        parse::<SnapshotRow>(get(&row, "read")?)?.snapshot()
+        let mut snapshot = parse::<SnapshotRow>(get(&row, "read")?)?.snapshot()?;
+        if query.examine {
+            snapshot.examined = Some(self.examine().await?);
+        }
+        Ok(snapshot)
     }
 
     /// A candidate's look at an election.
@@ -394,12 +401,6 @@ impl Way<'_> {
         parse::<PageRow>(get(&row, "journal")?)?.page()
     }
 
-    pub(crate) async fn queue_usage(&self) -> Result<f64> {
-        let asked = "asking for the queue of notifications";
-        let rows = self.link.ask(asked, Effect::None, &self.texts.queue_usage, &[]).await?;
-        get(&one(rows)?, "queue_usage")
-    }
-
     pub(crate) async fn positions(&self, names: &[String]) -> Result<Vec<Place>> {
         let params = [(&names as _, Type::TEXT_ARRAY)];
         let rows = self.link.ask("looking for news", Effect::None, &self.texts.positions, &params);
@@ -414,7 +415,9 @@ impl Way<'_> {
 /// Whether a member asks after one election and nothing else: the name and who asks. That
 /// is what a candidate waits for, and it is answered in fewer steps.
 fn candidates_look(query: &Query) -> Option<(&ElectionName, &MemberRef)> {
-    let Query { which, asker, candidates: false, members: false, history: 0 } = query else {
+    let Query { which, asker, candidates: false, members: false, history: 0, examine: false } =
+        query
+    else {
         return None;
     };
     match which {

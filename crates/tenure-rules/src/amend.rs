@@ -8,7 +8,7 @@ use tenure_core::{
 };
 
 use crate::rank::may_follow;
-use crate::rows::{ElectionRow, MemberRow, Moment, ReadRows, WriteRows};
+use crate::rows::{ElectionRow, EraCause, MemberRow, Moment, ReadRows, WriteRows};
 use crate::step::Step;
 use crate::view::View;
 
@@ -27,7 +27,7 @@ pub fn amend<R: WriteRows>(rows: &mut R, at: Moment, amend: &Amend) -> Result<Am
         Amend::Evict { member, now: at_once, .. } => step.evict(member, *at_once),
         Amend::Restored { .. } => {
             let before = step.rows.era()?.count();
-            step.rows.raise_era(at.wall)?;
+            step.rows.raise_era(at.wall, EraCause::Restored)?;
             Ok(Amended::Restored { before, after: step.rows.era()?.count() })
         }
     })

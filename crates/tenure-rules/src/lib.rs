@@ -25,4 +25,6 @@ pub use memory::MemoryState;
 pub use partial::{Looked, Missing, Partial, Turn, Want};
 pub use read::read;
 pub use release::release;
-pub use rows::{CandidacyRow, ElectionRow, Held, MemberRow, Moment, ReadRows, Reserved, WriteRows};
+pub use rows::{
+    CandidacyRow, ElectionRow, EraCause, Held, MemberRow, Moment, ReadRows, Reserved, WriteRows,
+};

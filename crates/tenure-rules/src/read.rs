@@ -17,7 +17,7 @@ pub fn read<R: ReadRows>(rows: &R, now: Mono, query: &Query) -> Result<Snapshot,
     let views = elections.iter().map(shown).collect::<Result<_, _>>()?;
     let members = if query.members { rows.members()? } else { Vec::new() };
     let members = members.into_iter().filter_map(|row| view.member_view(row)).collect();
-    Ok(Snapshot { seq: rows.seq(), elections: views, members, history })
+    Ok(Snapshot { seq: rows.seq(), elections: views, members, history, examined: None })
 }
 
 impl<R: ReadRows> View<'_, R> {

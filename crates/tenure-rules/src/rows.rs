@@ -276,6 +276,32 @@ pub trait WriteRows: ReadRows {
     fn go_on_after(&mut self, place: Seq) -> Result<(), Self::Error>;
 
     /// Begins the [era that follows](Era::raised), and raises the attention of every member by 2^20, so that it looks
-    /// whether its term is among what was forgotten.
-    fn raise_era(&mut self, wall: Timestamp) -> Result<(), Self::Error>;
+    /// whether its term is among what was forgotten. The cause is kept for operators.
+    fn raise_era(&mut self, wall: Timestamp, cause: EraCause) -> Result<(), Self::Error>;
+}
+
+/// Why an era began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EraCause {
+    /// An operator said that the store was restored.
+    Restored,
+    /// A member had seen more of the journal than the store has.
+    Seen,
+    /// A note beside the store says that it held more.
+    Noted,
+    /// A copy took over from its original.
+    TookOver,
+}
+
+impl EraCause {
+    /// For people.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            EraCause::Restored => "it was said to be restored",
+            EraCause::Seen => "a member had seen more of the journal than the store has",
+            EraCause::Noted => "the store has less than the note beside it says that it held",
+            EraCause::TookOver => "a copy took over from its original",
+        }
+    }
 }

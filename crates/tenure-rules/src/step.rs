@@ -9,7 +9,7 @@ use tenure_core::{
 };
 
 use crate::rank;
-use crate::rows::{ElectionRow, Held, MemberRow, Moment, Reserved, WriteRows};
+use crate::rows::{ElectionRow, EraCause, Held, MemberRow, Moment, Reserved, WriteRows};
 use crate::view::View;
 
 /// How many candidacies of an ended life one step clears away at most.
@@ -96,7 +96,7 @@ impl<'a, R: WriteRows> Step<'a, R> {
     pub(crate) fn catch_up(&mut self, seen: Seq) -> Result<(), R::Error> {
         if self.rows.seq() < seen {
             self.rows.go_on_after(seen)?;
-            self.rows.raise_era(self.at.wall)?;
+            self.rows.raise_era(self.at.wall, EraCause::Seen)?;
         }
         Ok(())
     }

@@ -7,7 +7,9 @@ use tenure_core::{
     ElectionName, Entry, Era, Happening, Incarnation, MemberId, MemberRef, Mono, Seq, StepDown,
     Timestamp,
 };
-use tenure_rules::{CandidacyRow, ElectionRow, Held, MemberRow, ReadRows, Reserved, WriteRows};
+use tenure_rules::{
+    CandidacyRow, ElectionRow, EraCause, Held, MemberRow, ReadRows, Reserved, WriteRows,
+};
 
 use crate::error::{Fault, Outcome};
 use crate::journal::{self, number};
@@ -289,8 +291,8 @@ impl WriteRows for Txn<'_> {
         Ok(())
     }
 
-    fn raise_era(&mut self, _: Timestamp) -> Outcome<()> {
-        self.raise(0)
+    fn raise_era(&mut self, _: Timestamp, cause: EraCause) -> Outcome<()> {
+        self.raise(0, cause)
     }
 }
 

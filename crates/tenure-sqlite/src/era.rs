@@ -12,8 +12,8 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use rusqlite::params;
-use tenure_core::{Era, Seq};
-use tenure_rules::WriteRows;
+use tenure_core::{Era, EraView, Raised, Seq, TermNumber, Timestamp};
+use tenure_rules::{EraCause, WriteRows};
 
 use crate::error::{Fault, Outcome};
 use crate::journal::number;
@@ -31,17 +31,35 @@ impl Txn<'_> {
     }
 
     fn meta(&self, name: &str) -> Outcome<u64> {
-        let value = self.one(include_str!("sql/meta_get.sql"), params![name], |row| {
-            Ok(row.get::<_, u64>(0)?)
-        })?;
-        value.ok_or_else(|| Fault::Damaged(format!("{name} of tenure_meta")))
+        self.written(name)?.ok_or_else(|| Fault::Damaged(format!("{name} of tenure_meta")))
+    }
+
+    /// What stands under a name, if anything does.
+    fn written(&self, name: &str) -> Outcome<Option<u64>> {
+        let sql = include_str!("sql/meta_get.sql");
+        self.one(sql, params![name], |row| Ok(row.get::<_, u64>(0)?))
+    }
+
+    /// Where the term numbers of the file stand.
+    pub(crate) fn numbers(&self) -> Outcome<EraView> {
+        let sql = include_str!("sql/election_highest.sql");
+        let highest = self.one(sql, [], |row| Ok(row.get::<_, u64>(0)?))?.unwrap_or_default();
+        let cause = self.written("raised_for")?.and_then(cause_of);
+        let raised = self.written("raised_at")?.zip(cause).map(|(at, cause)| Raised {
+            at: Timestamp::from_unix_millis(at),
+            why: cause.as_str().into(),
+        });
+        let highest = TermNumber::new(highest);
+        Ok(EraView { era: self.present_era()?, raised, highest, clock: Era::clock(self.wall) })
     }
 
     /// Begins an era in which no number is below `least`; and makes every member look at
     /// what it leads: its term may be among what was forgotten.
-    pub(crate) fn raise(&mut self, least: u64) -> Outcome<()> {
+    pub(crate) fn raise(&mut self, least: u64, cause: EraCause) -> Outcome<()> {
         let era = self.present_era()?.raised(self.wall).at_least(least);
-        let values = params![number(era.count()), number(era.floor())];
+        let at = number(self.wall.unix_millis());
+        let cause = number_of(cause);
+        let values = params![number(era.count()), number(era.floor()), at, number(cause)];
         self.run(include_str!("sql/meta_raise.sql"), values)?;
         self.run(include_str!("sql/member_attention_all.sql"), [])?;
         self.era.set(Some(era));
@@ -61,8 +79,20 @@ impl Txn<'_> {
             return Ok(());
         }
         self.go_on_after(Seq::new(self.seq().get() + lacking))?;
-        self.raise(beside.number + 1)
+        self.raise(beside.number + 1, EraCause::Noted)
     }
+}
+
+/// The causes as the file has them: the place in this list, from 1.
+const CAUSES: [EraCause; 4] =
+    [EraCause::Restored, EraCause::Seen, EraCause::Noted, EraCause::TookOver];
+
+fn number_of(cause: EraCause) -> u64 {
+    (1_u64..).zip(CAUSES).find(|(_, known)| *known == cause).map_or(0, |(number, _)| number)
+}
+
+fn cause_of(number: u64) -> Option<EraCause> {
+    CAUSES.into_iter().find(|cause| number_of(*cause) == number)
 }
 
 /// What is known beside the file of what it held.

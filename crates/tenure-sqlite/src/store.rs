@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rusqlite::params;
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, Heartbeat, Incarnation, Join, Joined, MemberRef,
+    Amend, Amended, Beat, Claim, Claims, Examined, Heartbeat, Incarnation, Join, Joined, MemberRef,
     Namespace, Query, Release, Snapshot,
 };
 use tenure_store::{
@@ -201,6 +201,11 @@ impl Desk {
     }
 }
 
+/// Why notifications may fail to arrive.
+const LATE: &str = "the kernel gives this process no notifications: raise \
+                    fs.inotify.max_user_instances and fs.inotify.max_user_watches; changes are \
+                    still found, later";
+
 fn within_batch(what: &str, count: usize) -> Result<()> {
     if count <= BATCH {
         return Ok(());
@@ -296,7 +301,16 @@ impl Store for SqliteStore {
 
     async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
         let asked = query.clone();
-        self.inner.look("reading", ns, move |txn| txn.read(&asked)).await
+        let read = move |txn: &Txn<'_>| {
+            let mut snapshot = txn.read(&asked)?;
+            if asked.examine {
+                let era = Some(txn.numbers()?);
+                let late_because = Some(LATE);
+                snapshot.examined = Some(Examined { era, findings: Vec::new(), late_because });
+            }
+            Ok(snapshot)
+        };
+        self.inner.look("reading", ns, read).await
     }
 
     async fn follow(&self, ns: &Namespace, from: From) -> Result<Box<dyn Following>> {

@@ -1,5 +1,6 @@
 //! What a store can and cannot do, said honestly.
 
+use std::fmt;
 use std::time::Duration;
 
 use tenure_core::StoreTraits;
@@ -23,6 +24,16 @@ pub enum Watch {
     Native,
     /// The store is looked at this often.
     Polled(Duration),
+}
+
+/// In a word or two: `native`, `polled every 2s`.
+impl fmt::Display for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Watch::Native => f.write_str("native"),
+            Watch::Polled(every) => write!(f, "polled every {every:?}"),
+        }
+    }
 }
 
 /// What a store can and cannot do. The conformance suite checks what is claimed

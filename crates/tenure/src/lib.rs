@@ -31,12 +31,13 @@ pub use member::{
 pub use metrics::MetricsRecorder;
 pub use metrics::{Metric, Metrics, Verb};
 pub use tenure_core::{
-    Amended, BadName, BadSettings, Candidate, ElectionName, ElectionView, EndCause, Entry,
-    Happening, Holder, Incarnation, LostReason, MemberId, MemberRef, MemberView, Mono, Namespace,
-    Note, Pause, Preset, Priority, Profile, ReleaseCause, Reservation, Seq, Settings,
-    SettingsBuilder, StepDown, StopReason, Term, TermNumber, Timestamp, is_hidden, shown,
+    Amended, BadName, BadSettings, Candidate, ElectionName, ElectionView, EndCause, Entry, Era,
+    EraView, Examined, Finding, Happening, Holder, Incarnation, LostReason, MemberId, MemberRef,
+    MemberView, Mono, Namespace, Note, Pause, Preset, Priority, Profile, Raised, ReleaseCause,
+    Reservation, Seq, Settings, SettingsBuilder, StepDown, StopReason, Term, TermNumber, Timestamp,
+    Verdict, is_hidden, shown,
 };
 pub use tenure_store::{
-    Capabilities, Error as StoreError, ErrorKind, FenceBlocking, FenceError, FenceIn, FencedTerm,
-    Identity, Judge, SharedStore, Store, StoreId, Watch,
+    BootClock, Capabilities, Error as StoreError, ErrorKind, FenceBlocking, FenceError, FenceIn,
+    FencedTerm, Identity, Judge, SharedStore, Store, StoreId, Watch,
 };

@@ -40,9 +40,8 @@ pub(crate) fn layer(name: &str) -> Option<Layer> {
         "tenure-cas" => Layer::Family,
         "tenure-conformance" | "tenure-model" | "tenure-sim" | "tenure-testkit" => Layer::Proof,
         "tenure-api" | "tenure-guard" => Layer::Shared,
-        "tenure-chaos" | "tenure-cli" | "tenure-registry" | "tenure-server" | "tenure-grpc" => {
-            Layer::Above
-        }
+        "tenure-chaos" | "tenure-cli" | "tenure-doctor" | "tenure-registry" | "tenure-server"
+        | "tenure-grpc" => Layer::Above,
         other if other.starts_with("tenure-") => Layer::Backend,
         _ => return None,
     })

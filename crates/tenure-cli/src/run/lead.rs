@@ -116,7 +116,7 @@ pub(crate) async fn lead(
             pause = PAUSES.0;
         }
         if !quiet {
-            let pause = crate::span::show(pause);
+            let pause = tenure_api::span::show(pause);
             say(&format!(
                 "the command ended with code {}; starting it again in {pause}",
                 exit.code()

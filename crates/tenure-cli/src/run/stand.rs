@@ -7,10 +7,11 @@ use tenure::{Leadership, Tenure};
 use tenure_guard::Signals;
 
 use super::lead::Job;
+use tenure_api::span;
+
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::say;
-use crate::span;
 
 /// After how long a user who waits is told for whom.
 const PATIENCE: Duration = Duration::from_millis(400);

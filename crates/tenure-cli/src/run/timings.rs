@@ -18,8 +18,9 @@ use std::time::Duration;
 use tenure::{Mono, Settings, SettingsBuilder};
 use tenure_guard::Deadlines;
 
+use tenure_api::span;
+
 use crate::failure::{Failure, Outcome};
-use crate::span;
 
 /// The least time from KILL to the moment when somebody else may lead.
 const LEAST_MARGIN: Duration = Duration::from_millis(100);

@@ -10,8 +10,9 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row, Table, TableState};
 use tenure::{ElectionView, shown};
 
 use super::app::{App, Mode, Wish};
+use tenure_api::span;
+
 use crate::show::{leader_cell, states};
-use crate::span;
 
 /// How wide the bar of remaining trust is.
 const BAR: usize = 12;

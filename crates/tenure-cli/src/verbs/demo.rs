@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use tenure::{ElectionName, Happening, JournalStream, Journalled, MemberId, Seq, Tenure, Term};
 
+use tenure_api::span;
+
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, Tone};
-use crate::span;
 
 /// Any step that takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(15);

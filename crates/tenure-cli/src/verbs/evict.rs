@@ -3,14 +3,13 @@
 use std::time::{Duration, Instant};
 
 use tenure::{Amended, MemberId, MemberRef, Tenure};
-use tenure_api::{Evicted, millis};
+use tenure_api::{Evicted, millis, span};
 
 use crate::args::EvictArgs;
 use crate::context::{Context, no_such_member};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::say;
-use crate::span;
 
 pub(crate) async fn run(context: &Context, args: &EvictArgs) -> Outcome {
     let id = MemberId::new(&args.member)?;

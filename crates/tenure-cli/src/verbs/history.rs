@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tenure::{PastTerm, Timestamp};
-use tenure_api::{Cause, ElectionHistory, Flapping, History, millis};
+use tenure_api::{Cause, ElectionHistory, Flapping, History, millis, span};
 
 use crate::args::HistoryArgs;
 use crate::context::{Context, known_view};
@@ -11,7 +11,6 @@ use crate::exit::Exit;
 use crate::failure::Outcome;
 use crate::output::{Output, Table, Tone};
 use crate::show::moment;
-use crate::span;
 
 /// So many terms that begin within such a time are worth a word.
 const FLAPPING: (usize, Duration) = (5, Duration::from_secs(600));

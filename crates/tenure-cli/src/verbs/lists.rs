@@ -1,13 +1,12 @@
 //! `tenure members` and `tenure elections`.
 
-use tenure_api::{Election, Elections, Member, Members};
+use tenure_api::{Election, Elections, Member, Members, span};
 
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Outcome;
 use crate::output::{Table, Tone};
 use crate::show::{leader_cell, moment, states};
-use crate::span;
 
 pub(crate) async fn members(context: &Context) -> Outcome {
     let tenure = context.look().await?;

@@ -6,13 +6,12 @@ use tenure::{
     Amended, ElectionName, Happening, JournalStream, Journalled, MemberId, ReleaseCause, Tenure,
     TermNumber,
 };
-use tenure_api::{Cause, Resigned, Successor, millis};
+use tenure_api::{Cause, Resigned, Successor, millis, span};
 
 use crate::args::ResignArgs;
 use crate::context::{Context, election_name, known_view};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome, did_you_mean};
-use crate::span;
 
 pub(crate) async fn run(context: &Context, args: &ResignArgs) -> Outcome {
     let name = election_name(&args.name)?;

@@ -3,15 +3,16 @@
 use std::time::{Duration, Instant};
 
 use tenure::{ElectionView, PastTerm, ReleaseCause, Tenure};
-use tenure_api::{Cause, Election, Ended, Metadata, Status, StatusOfAll, StatusOfOne, StoreHealth};
+use tenure_api::{
+    Cause, Election, Ended, Metadata, Status, StatusOfAll, StatusOfOne, StoreHealth, span,
+};
 
 use crate::args::NameArgs;
 use crate::context::{Context, known_view};
 use crate::exit::Exit;
 use crate::failure::Outcome;
 use crate::output::{Output, Table, Tone};
-use crate::show::{because, leader_cell, moment, states, waiting, watch_mode};
-use crate::span;
+use crate::show::{because, leader_cell, moment, states, waiting};
 
 pub(crate) async fn run(context: &Context, args: &NameArgs) -> Outcome {
     let tenure = context.look().await?;
@@ -119,7 +120,7 @@ fn health(context: &Context, tenure: &Tenure, round_trip: Duration) -> StoreHeal
         kind,
         url,
         round_trip_ms: fraction(round_trip),
-        notifications: watch_mode(capabilities.watch),
+        notifications: capabilities.watch.to_string(),
         trouble: tenure.status().watch_error.or(because),
     }
 }

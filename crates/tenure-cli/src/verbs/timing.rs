@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use tenure::{Settings, SettingsBuilder};
-use tenure_api::{Timing, millis};
+use tenure_api::{Timing, millis, span};
 
 use crate::args::TimingArgs;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Table, Tone};
-use crate::span;
 
 /// For the bid itself and its way to the store and back.
 const BID: Duration = Duration::from_millis(250);

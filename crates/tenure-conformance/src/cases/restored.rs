@@ -70,3 +70,26 @@ pub(crate) async fn an_operators_word_makes_the_numbers_jump(world: &World<'_>) 
     still_leads(world, "e", &first).await?;
     jumped(&a, &first, &a.win("e").await?)
 }
+
+/// M6: a store that tells of its era tells when and why it began. One that keeps none, or
+/// does not keep when it began, says so.
+pub(crate) async fn the_beginning_of_an_era_is_told_with_its_reason(world: &World<'_>) -> Outcome {
+    let a = world.member("a").await?;
+    a.win("e").await?;
+    let Some(examined) = world.read(&Query::examination()).await?.examined else {
+        fail!("a query that examines is answered");
+    };
+    let Some(before) = examined.era else { return Ok(()) };
+    a.store.amend(&a.ns, &Amend::Restored { by: Note::new("ops") }).await?;
+    let term = a.win("e").await?;
+    let examined = world.read(&Query::examination()).await?.examined;
+    let Some(after) = examined.and_then(|examined| examined.era) else { fail!("an era stays") };
+    ensure!(after.era.count() > before.era.count(), "{before:?}, {after:?}");
+    ensure!(after.raised.is_some(), "an era began: {after:?}");
+    ensure!(after.raised != before.raised, "{before:?}, {after:?}");
+    ensure!(after.raised.as_ref().is_some_and(|r| r.why.contains("restored")), "{after:?}");
+    ensure!(after.highest >= term.number, "{term:?}: {after:?}");
+    let silent = world.read(&Query::nothing()).await?.examined;
+    ensure!(silent.is_none(), "what was not asked for is not told: {silent:?}");
+    Ok(())
+}

@@ -128,3 +128,14 @@ BEGIN
     PERFORM _raise(e.era + 1, 'it was said to be restored, by ' || _note(p_by)) FROM _era() e;
     SELECT s.era INTO era_after FROM settings s;
 END $$;
+
+-- Where the term numbers stand: the era, when and why it began, the highest number given
+-- out in any namespace, and where the clock stands on their scale.
+CREATE FUNCTION {schema}.numbers(
+    OUT era integer, OUT floor bigint, OUT raised_at timestamptz, OUT raised_for text,
+    OUT highest bigint, OUT clock bigint
+) LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+    SELECT s.era, s.floor, s.raised_at, s.raised_for,
+        coalesce((SELECT max(e.number) FROM elections e), 0), _clock()
+    FROM settings s
+$$;

@@ -10,12 +10,13 @@ use core::convert::Infallible;
 use core::time::Duration;
 
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, ElectionName, Entry, Era, Heartbeat, Incarnation, Join,
-    Joined, MemberId, MemberRef, Mono, Query, Release, Seq, Snapshot, Timestamp,
+    Amend, Amended, Beat, Claim, Claims, ElectionName, Entry, Era, EraView, Examined, Heartbeat,
+    Incarnation, Join, Joined, MemberId, MemberRef, Mono, Query, Raised, Release, Seq, Snapshot,
+    Timestamp,
 };
 
 use self::journal::Journal;
-use crate::rows::{CandidacyRow, ElectionRow, MemberRow, Moment, ReadRows, WriteRows};
+use crate::rows::{CandidacyRow, ElectionRow, EraCause, MemberRow, Moment, ReadRows, WriteRows};
 
 /// One namespace in memory, without a clock, a lock or a task: every verb takes the time
 /// and happens at once. `MemoryStore` in `tenure-store` puts it behind the `Store`
@@ -54,6 +55,8 @@ pub struct MemoryState {
     remains: BTreeSet<MemberRef>,
     journal: Journal,
     era: Era,
+    /// When and why the era began.
+    raised: Option<(Timestamp, EraCause)>,
 }
 
 impl Default for MemoryState {
@@ -83,6 +86,7 @@ impl MemoryState {
             remains: BTreeSet::new(),
             journal: Journal::bounded(bound),
             era: Era::START,
+            raised: None,
         }
     }
 
@@ -92,6 +96,11 @@ impl MemoryState {
     /// over: that it was confirmed may be among what is lacking. That it was given back may
     /// be too: a bid of its holder begins a new one, as everywhere else.
     pub fn promote(&mut self, wall: Timestamp) {
+        self.raise(wall, EraCause::TookOver);
+    }
+
+    fn raise(&mut self, wall: Timestamp, cause: EraCause) {
+        self.raised = Some((wall, cause));
         self.begin(self.era.raised(wall));
     }
 
@@ -107,6 +116,16 @@ impl MemoryState {
     #[must_use]
     pub fn seq(&self) -> Seq {
         self.journal.last()
+    }
+
+    /// What is known of the term numbers, by the store's wall clock.
+    #[must_use]
+    pub fn examine(&self, wall: Timestamp) -> Examined {
+        let raised = self.raised.map(|(at, cause)| Raised { at, why: cause.as_str().into() });
+        let numbers = self.elections.values().map(|election| election.number);
+        let highest = numbers.max().unwrap_or_default();
+        let era = EraView { era: self.era, raised, highest, clock: Era::clock(wall) };
+        Examined { era: Some(era), ..Examined::default() }
     }
 
     /// How often this took over, was said to be restored, or was found to have
@@ -355,8 +374,8 @@ impl WriteRows for MemoryState {
         Ok(())
     }
 
-    fn raise_era(&mut self, wall: Timestamp) -> Result<(), Infallible> {
-        self.promote(wall);
+    fn raise_era(&mut self, wall: Timestamp, cause: EraCause) -> Result<(), Infallible> {
+        self.raise(wall, cause);
         Ok(())
     }
 }

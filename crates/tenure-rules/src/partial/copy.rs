@@ -11,7 +11,7 @@ use tenure_core::{
 
 use super::{Looked, Missing, Turn, Want};
 use crate::memory::MemoryState;
-use crate::rows::{CandidacyRow, ElectionRow, MemberRow, Moment, ReadRows, WriteRows};
+use crate::rows::{CandidacyRow, ElectionRow, EraCause, MemberRow, Moment, ReadRows, WriteRows};
 
 /// A copy of some rows, on which the rules run.
 #[derive(Debug)]
@@ -373,8 +373,8 @@ impl WriteRows for Partial {
         sure(self.state.go_on_after(place))
     }
 
-    fn raise_era(&mut self, wall: Timestamp) -> Result<(), Missing> {
-        let raised = sure(self.state.raise_era(wall));
+    fn raise_era(&mut self, wall: Timestamp, cause: EraCause) -> Result<(), Missing> {
+        let raised = sure(self.state.raise_era(wall, cause));
         self.turn.era = Some(self.state.era());
         raised
     }

@@ -155,8 +155,11 @@ impl Store for MemoryStore {
 
     async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
         let clock = &self.shared.clock;
-        let seen = self.shared.look(ns, |state| state.read(clock.now(), query));
-        Ok(seen.unwrap_or_else(|| MemoryState::new().read(clock.now(), query)))
+        let read = |state: &MemoryState| {
+            let examined = query.examine.then(|| state.examine(clock.wall()));
+            Snapshot { examined, ..state.read(clock.now(), query) }
+        };
+        Ok(self.shared.look(ns, read).unwrap_or_else(|| read(&MemoryState::new())))
     }
 
     async fn follow(&self, ns: &Namespace, from: From) -> Result<Box<dyn Following>> {

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, ElectionName, Entry, Heartbeat, Join, Joined, MemberRef,
-    Namespace, Query, Release, Seq, Snapshot, Which,
+    Amend, Amended, Beat, Claim, Claims, ElectionName, Entry, Examined, Heartbeat, Join, Joined,
+    MemberRef, Namespace, Query, Release, Seq, Snapshot, Which,
 };
 use tenure_rules::{Looked, Missing, Partial, Turn, Want};
 
@@ -189,7 +189,9 @@ impl Store for TurnStore {
             wants.insert(Want::Members);
         }
         let rule = |rows: &mut Partial| tenure_rules::read(rows, rows.at().now, query);
-        self.decide(ns, None, wants, rule).await
+        let snapshot = self.decide(ns, None, wants, rule).await?;
+        // Its rows keep neither when an era began nor why.
+        Ok(Snapshot { examined: query.examine.then(Examined::default), ..snapshot })
     }
 
     async fn follow(&self, ns: &Namespace, from: From) -> Result<Box<dyn Following>> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tenure_core::{
-    Amend, Amended, ElectionName, ElectionView, Entry, MemberId, MemberView, Namespace, Query, Seq,
-    Which,
+    Amend, Amended, ElectionName, ElectionView, Entry, Examined, MemberId, MemberView, Namespace,
+    Query, Seq, Which,
 };
 use tenure_store::Capabilities;
 
@@ -122,6 +122,12 @@ impl Operator {
     /// It survives failures of the store.
     pub fn follow(&self, after: Option<Seq>) -> Result<JournalStream> {
         self.client.follow(after)
+    }
+
+    /// What the store says of itself: the era of its term numbers, when and why it
+    /// began, and what is peculiar to this kind of store.
+    pub async fn examine(&self) -> Result<Examined> {
+        Ok(self.client.read(Query::examination()).await?.examined.unwrap_or_default())
     }
 
     /// Ends a member. Unless `now` is set, what it holds becomes free when its ttl has

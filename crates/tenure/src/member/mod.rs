@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tenure_core::{
-    Amended, ElectionName, ElectionView, Input, MemberId, MemberRef, MemberView, Namespace, Seq,
-    Settings, Term,
+    Amended, ElectionName, ElectionView, Examined, Input, MemberId, MemberRef, MemberView,
+    Namespace, Seq, Settings, Term,
 };
 use tenure_store::{Capabilities, SharedStore};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -258,6 +258,24 @@ impl Tenure {
     /// store that cannot.
     pub async fn restored(&self) -> Result<Amended> {
         self.shared.operator.restored().await
+    }
+
+    /// What the store says of itself: the era of its term numbers, when and why it
+    /// began, and what is peculiar to this kind of store.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let tenure = tenure::Tenure::connect("memory:").await?;
+    /// tenure.restored().await?;
+    /// let era = tenure.examine().await?.era.ok_or("a store without eras")?;
+    /// assert_eq!(era.era.count(), 1);
+    /// assert!(era.raised.is_some_and(|raised| raised.why.contains("restored")));
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub async fn examine(&self) -> Result<Examined> {
+        self.shared.operator.examine().await
     }
 
     /// How this member and its store are doing. No I/O.

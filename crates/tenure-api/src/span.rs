@@ -1,4 +1,12 @@
 //! Durations as people write them.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tenure_api::span;
+//!
+//! assert_eq!(span::parse("1m30s"), Ok(Duration::from_secs(90)));
+//! assert_eq!(span::show(Duration::from_millis(2_500)), "2.5s");
+//! ```
 
 use std::time::Duration;
 
@@ -6,7 +14,11 @@ use jiff::{Span, SpanRelativeTo};
 
 /// Understands `5s`, `250ms`, `1m30s`, `1.5h`, `2d`. A number without a unit is
 /// refused: nobody agrees on what it means.
-pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+///
+/// # Errors
+///
+/// The text is none of these; the message says how to write one.
+pub fn parse(text: &str) -> Result<Duration, String> {
     let span = text.trim().parse::<Span>().ok();
     let exact = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
     // A negative one is none.
@@ -19,7 +31,8 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
 }
 
 /// As short as people would say it: `850ms`, `2.5s`, `4m10s`, `3h5m`, `2d4h`.
-pub(crate) fn show(span: Duration) -> String {
+#[must_use]
+pub fn show(span: Duration) -> String {
     let millis = span.as_millis();
     let secs = span.as_secs();
     match secs {
@@ -42,7 +55,8 @@ fn two(large: u64, unit: &str, small: u64, small_unit: &str) -> String {
 
 /// What is left of something, to the tenth of a second: digits that change
 /// faster than they are read help nobody.
-pub(crate) fn roughly(span: Duration) -> String {
+#[must_use]
+pub fn roughly(span: Duration) -> String {
     if span < Duration::from_secs(1) {
         return show(Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)));
     }

@@ -1,0 +1,37 @@
+//! What the server says of itself, for the doctor.
+
+use std::time::SystemTime;
+
+use tenure_core::{Era, EraView, Examined, Raised, TermNumber};
+use tenure_store::Result;
+
+use crate::error::Effect;
+use crate::rows::{timestamp, unsigned};
+use crate::verbs::{Way, get, one};
+
+/// Why notifications may fail to arrive.
+const LATE: &str = "a connection pooler or a proxy between here and the store often drops them: \
+                    connect directly; changes are still found, later";
+
+impl Way<'_> {
+    pub(crate) async fn examine(&self) -> Result<Examined> {
+        let asked = "asking for the era of term numbers";
+        let row = one(self.link.ask(asked, Effect::None, &self.texts.numbers, &[]).await?)?;
+        let count = |column| get::<i64>(&row, column).map(unsigned);
+        let raised_at = get::<Option<SystemTime>>(&row, "raised_at")?;
+        let why = get::<Option<String>>(&row, "raised_for")?.unwrap_or_default();
+        let era = EraView {
+            era: Era::new(unsigned(get::<i32>(&row, "era")?.into()), count("floor")?),
+            raised: raised_at.map(|at| Raised { at: timestamp(at), why }),
+            highest: TermNumber::new(count("highest")?),
+            clock: count("clock")?,
+        };
+        Ok(Examined { era: Some(era), findings: Vec::new(), late_because: Some(LATE) })
+    }
+
+    pub(crate) async fn queue_usage(&self) -> Result<f64> {
+        let asked = "asking for the queue of notifications";
+        let rows = self.link.ask(asked, Effect::None, &self.texts.queue_usage, &[]).await?;
+        get(&one(rows)?, "queue_usage")
+    }
+}
