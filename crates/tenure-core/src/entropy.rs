@@ -22,7 +22,7 @@ impl Entropy {
 
     /// No jitter from here on: a model checker tries all orders anyway, and
     /// equal situations must be equal states.
-    #[cfg(feature = "model")]
+    #[cfg(feature = "__lab")]
     pub(crate) fn steady(&mut self) {
         self.steady = true;
     }
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "model")]
+    #[cfg(feature = "__lab")]
     fn without_jitter_nothing_is_spread() {
         let mut entropy = Entropy::new(7);
         entropy.steady();

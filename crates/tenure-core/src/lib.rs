@@ -20,7 +20,7 @@ mod view;
 pub use era::Era;
 pub use examine::{EraView, Examined, Finding, Raised, Verdict};
 pub use journal::{EndCause, Entry, Happening, Hint, ReleaseCause, Seq};
-#[cfg(feature = "mutations")]
+#[cfg(feature = "__lab")]
 #[doc(hidden)]
 pub use machine::Mutation;
 pub use machine::{

@@ -280,13 +280,13 @@ impl Settings {
     }
 
     /// How long a vacancy is kept for a successor who was named.
-    pub fn handover_grace(&self) -> Duration {
+    pub fn successor_grace(&self) -> Duration {
         self.ttl
     }
 
-    /// How long a term that is handed over stands without a word from the heir:
-    /// enough for the margin, and as much again to take it on in.
-    pub fn hand_over(&self) -> Duration {
+    /// How long a term that is handed over stands without a confirmation by the heir:
+    /// enough for the margin, and as much again to confirm it in.
+    pub fn unconfirmed_grace(&self) -> Duration {
         (self.heir_grace() + self.margin * 2).min(self.ttl)
     }
 

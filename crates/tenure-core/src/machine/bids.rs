@@ -4,159 +4,133 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::standing::{Candidacy, Stage};
-use super::{Event, Flight, Machine, Rule, Slot};
+use super::Event;
+use super::context::Context;
+use super::looks::Looks;
+use super::membership::{Life, LifeOver};
+use super::rollback::least_after;
+use super::slot::{Flight, Slot};
+use super::standing::Stage;
+use super::terms::Terms;
 use crate::{
-    Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Failed, MAX_TTL, Mono, Nonce,
-    Priority, Reply, Request, TermNumber,
+    Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Failed, Incarnation, Mono, Nonce,
+    Reply, Request,
 };
 
 /// A bid at the very moment a ttl runs out would often come a hair early by the
 /// store's clock, and cost a second one.
 const JUST_AFTER: Duration = Duration::from_millis(1);
 
+/// Claims in flight.
 #[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Bidding {
-    pub(super) slot: Slot<Vec<(ElectionName, Nonce)>>,
+pub(super) struct Bids {
+    pub(super) slot: Slot<Sent>,
 }
 
-impl Machine {
-    pub(super) fn stand(&mut self, now: Mono, election: ElectionName, priority: Priority) {
-        if self.shutdown.is_some() {
-            return self.emit(Event::Withdrawn { election });
-        }
-        if let Some(candidacy) = self.standings.get(&election) {
-            if candidacy.priority != priority {
-                self.standings.change(&election, |c| c.priority = priority);
-                // A bid is how the store hears of it.
-                self.hasten(now, &election, now);
-            }
+/// What a claim in flight bids for.
+pub(super) type Sent = Vec<(ElectionName, Nonce)>;
+
+impl Bids {
+    pub(super) fn wake(&self, terms: &Terms) -> Option<Mono> {
+        self.slot.wake(terms.standings.next_bid())
+    }
+
+    pub(super) fn step(
+        &mut self,
+        cx: &mut Context<'_>,
+        life: &Life,
+        terms: &mut Terms,
+        looks: &mut Looks,
+    ) {
+        if !self.slot.is_free(cx.now) || cx.is_shutting_down {
             return;
         }
-        let bid_at = self.earliest_bid(now, &election);
-        let candidacy = Candidacy {
-            priority,
-            stage: Stage::Waiting { bid_at },
-            open_nonce: None,
-            registered: false,
-            ahead: 0,
-            holder: None,
-            heard: self.activity,
-            least: TermNumber::NONE,
-        };
-        self.standings.insert(election, candidacy);
-    }
-
-    /// Not while an older term must be given back, nor within the cooldown.
-    pub(super) fn earliest_bid(&mut self, now: Mono, election: &ElectionName) -> Mono {
-        self.cooldowns.retain(|_, until| *until > now);
-        if self.debts.owes(election) {
-            return Mono::MAX;
-        }
-        self.cooldowns.get(election).map_or(now, |until| *until)
-    }
-
-    /// Moves a bid forward to `at`, but never into a cooldown.
-    pub(super) fn hasten(&mut self, now: Mono, election: &ElectionName, at: Mono) {
-        let at = at.max(self.earliest_bid(now, election));
-        self.standings.bid_by(election, at);
-    }
-
-    pub(super) fn bids_wake(&self) -> Option<Mono> {
-        let wanted = self.membership.life().and(self.standings.next_bid());
-        self.bidding.slot.wake(wanted)
-    }
-
-    pub(super) fn step_bids(&mut self, now: Mono) {
-        let Some(member) = self.membership.me() else { return };
-        if !self.bidding.slot.is_free(now) || self.shutdown.is_some() {
-            return;
-        }
-        let due: Vec<_> = self.standings.bids_due(now).take(self.traits.batch).cloned().collect();
+        let due: Vec<_> = terms.standings.bids_due(cx.now).take(cx.traits.batch).cloned().collect();
         if due.is_empty() {
             return;
         }
         let mut sent = Vec::with_capacity(due.len());
         let mut bids = Vec::with_capacity(due.len());
         for election in due {
-            let Some(candidacy) = self.standings.get(&election) else { continue };
+            let Some(candidacy) = terms.standings.get(&election) else { continue };
             let priority = candidacy.priority;
-            let nonce = candidacy.open_nonce.unwrap_or_else(|| self.next_nonce());
-            self.standings.change(&election, |c| {
+            let nonce = candidacy.open_nonce.unwrap_or_else(|| cx.out.next_nonce());
+            terms.standings.change(&election, |c| {
                 c.open_nonce = Some(nonce);
                 c.registered = true;
                 c.stage = Stage::Bidding;
             });
             sent.push((election.clone(), nonce));
-            bids.push(Bid { election, priority, nonce });
+            bids.push(Bid::new(election, nonce).with_priority(priority));
         }
-        self.activity += 1;
-        self.looked_by_bids(now, &sent);
-        let claim = Claim::new(member, self.settings.ttl(), bids)
-            .with_heir_grace(self.heir_grace())
-            .with_seen(self.has_seen());
-        let flight = self.send(now, Request::Claim(claim), sent);
-        self.bidding.slot.begin(flight);
+        *cx.activity += 1;
+        looks.answered_by_bids(cx, terms, &sent);
+        let claim = Claim::new(life.member.clone(), cx.settings.ttl(), bids)
+            .with_heir_grace(cx.heir_grace())
+            .with_seen(cx.place.to_tell(cx.decide));
+        self.slot.send(cx, Request::Claim(claim), sent);
     }
 
-    /// A vacancy is kept for its heir only where the heir hears of it at once.
-    pub(super) fn heir_grace(&self) -> Duration {
-        if self.traits.native_watch { self.settings.heir_grace() } else { Duration::ZERO }
-    }
-
+    /// The answer to a claim, or that there was none.
     pub(super) fn on_claim(
         &mut self,
-        now: Mono,
-        flight: Flight<Vec<(ElectionName, Nonce)>>,
+        cx: &mut Context<'_>,
+        flight: Flight<Sent>,
         result: Result<Reply, Failed>,
-    ) {
-        self.activity += 1;
+        terms: &mut Terms,
+        me: Incarnation,
+    ) -> Result<(), LifeOver> {
+        *cx.activity += 1;
         match result {
             Ok(Reply::Claim(Claims::Answered(answers))) if fit(&flight.what, &answers) => {
-                self.bidding.slot.succeeded();
+                self.slot.succeeded();
                 if answers.iter().any(|answer| matches!(answer, Claimed::Unknown(_))) {
-                    self.unanswered(now, flight.started);
+                    self.unanswered(cx, flight.started, terms);
                 }
                 for ((election, nonce), answer) in flight.what.into_iter().zip(answers) {
-                    let standing = self.still_bids(&election, nonce);
-                    let heard = self.activity;
-                    self.standings.change(&election, |c| c.heard = heard);
+                    let is_standing = terms.standings.still_bids(&election, nonce);
+                    let heard = *cx.activity;
+                    terms.standings.change(&election, |c| c.heard = heard);
                     match answer {
-                        Claimed::Won(term) => self.won(now, flight.started, term, standing),
-                        Claimed::Held(view) if standing => self.not_won(now, &election, view),
-                        Claimed::Held(_) => self.end_ghost(&election),
-                        Claimed::Unknown(_) => self.bid_once_more(now, &election, nonce),
+                        Claimed::Won(term) => terms.won(cx, flight.started, term, is_standing),
+                        Claimed::Held(view) if is_standing => terms.not_won(cx, view, me),
+                        Claimed::Held(_) => terms.end_ghost(&election),
+                        Claimed::Unknown(_) => terms.bid_once_more(cx, &election, nonce),
                     }
                 }
             }
-            Ok(Reply::Claim(Claims::Ended { superseded })) => self.life_over(now, superseded),
+            Ok(Reply::Claim(Claims::Ended { superseded })) => return Err(LifeOver { superseded }),
             _ => {
-                self.unanswered(now, flight.started);
+                self.unanswered(cx, flight.started, terms);
                 for (election, nonce) in flight.what {
-                    self.bid_once_more(now, &election, nonce);
+                    terms.bid_once_more(cx, &election, nonce);
                 }
             }
         }
+        Ok(())
     }
 
     /// A claim sent at `started` failed, or one bid of it: the next one waits.
-    fn unanswered(&mut self, now: Mono, started: Mono) {
-        self.back_off(now, |m| &mut m.bidding.slot, Duration::MAX);
+    fn unanswered(&mut self, cx: &mut Context<'_>, started: Mono, terms: &mut Terms) {
+        self.slot.failed(cx, Duration::MAX);
         // It may have won, and written the short ttl with it.
-        self.membership.beat_by(started + self.settings.heartbeat());
+        terms.trust.beat_by(started + cx.settings.heartbeat());
     }
+}
 
+impl Terms {
     /// Nothing is known of this bid. It is made again, with the same nonce (rule
     /// E2); the back-off of the slot paces it.
-    fn bid_once_more(&mut self, now: Mono, election: &ElectionName, nonce: Nonce) {
-        if !self.still_bids(election, nonce) {
+    fn bid_once_more(&mut self, cx: &Context<'_>, election: &ElectionName, nonce: Nonce) {
+        if !self.standings.still_bids(election, nonce) {
             self.end_ghost(election);
-            return self.looks.at_own_terms();
+            self.doubts.own_terms = true;
+            return;
         }
-        if self.mutated(Rule::ForgetBids) {
-            self.standings.change(election, |c| c.open_nonce = None);
-        }
-        self.standings.bid_at(election, now);
+        self.standings.change(election, |c| {
+            c.open_nonce = cx.decide.repeats(nonce);
+            c.stage = Stage::Waiting { bid_at: cx.now };
+        });
     }
 
     /// The candidacy was withdrawn while its bid was on its way. The bid may
@@ -164,101 +138,72 @@ impl Machine {
     /// exist, for whom vacancies would be kept: end it once more.
     fn end_ghost(&mut self, election: &ElectionName) {
         if self.standings.get(election).is_none() {
-            self.owe_candidacy(election);
+            self.debts.owe_candidacy(&mut self.standings, election);
         }
     }
 
-    fn still_bids(&self, election: &ElectionName, nonce: Nonce) -> bool {
-        let candidacy = self.standings.get(election);
-        candidacy.is_some_and(|c| matches!(c.stage, Stage::Bidding) && c.open_nonce == Some(nonce))
+    fn not_won(&mut self, cx: &mut Context<'_>, view: ElectionView, me: Incarnation) {
+        self.standings.change(&view.election, |c| c.open_nonce = None);
+        if view.is_held_by(me) {
+            // The store says we hold what we do not know of.
+            self.owe_unknown(&view.election, view.number);
+            return self.standings.bid_at(&view.election, Mono::MAX);
+        }
+        let turn = turn(cx, &view, true);
+        self.plan(cx, view, turn, me);
     }
 
-    fn not_won(&mut self, now: Mono, election: &ElectionName, view: ElectionView) {
-        self.standings.change(election, |c| c.open_nonce = None);
-        self.plan(now, election, view, true);
-    }
-
-    /// Decides from what the store said when to bid next. `answered` says that
-    /// it was the answer to a bid, and not merely a look.
-    pub(super) fn plan(
-        &mut self,
-        now: Mono,
-        election: &ElectionName,
-        view: ElectionView,
-        answered: bool,
-    ) {
-        let me = self.membership.me();
-        if me.as_ref().is_some_and(|me| view.is_held_by(me.incarnation)) {
-            // The store says we hold what we do not know of. After a bid, it is
-            // given back; a look may be older than the release, and an audit
-            // can tell.
-            if answered {
-                self.owe_unknown(election, view.number);
-                self.standings.bid_at(election, Mono::MAX);
-            } else {
-                self.looks.at_own_terms();
-            }
+    /// A look found out what a candidate waits for.
+    pub(super) fn looked_at(&mut self, cx: &mut Context<'_>, view: ElectionView, me: Incarnation) {
+        if view.is_held_by(me) {
+            // It may be older than the release of this term, and an audit can tell.
+            self.doubts.own_terms = true;
             return;
         }
-        let may_lead = self.standings.get(election).is_some_and(|c| c.priority.may_lead());
-        let wait = if may_lead { self.wait_for(&view, answered) } else { self.settings.ttl() };
-        let wait = if self.mutated(Rule::BidAtOnce) { Duration::ZERO } else { wait };
-        // Whatever a store says, nobody sleeps for ever on it (H16).
-        let bid_at = now + wait.min(MAX_TTL);
-        let bid_at = bid_at.max(self.earliest_bid(now, election));
-        let (ahead, holder) = (view.ahead, view.holder.as_ref().map(|h| h.member.incarnation));
-        let least = self.least_after(&view);
-        self.standings.change(election, |c| {
+        let turn = turn(cx, &view, false);
+        self.plan(cx, view, turn, me);
+    }
+
+    /// Decides from what the store said when to bid next.
+    fn plan(&mut self, cx: &mut Context<'_>, view: ElectionView, turn: Duration, me: Incarnation) {
+        let may_lead = self.standings.get(&view.election).is_some_and(|c| c.priority.may_lead());
+        let wait = if may_lead { turn } else { cx.settings.ttl() };
+        let bid_at = cx.now + cx.decide.wait(wait);
+        let bid_at = bid_at.max(self.earliest_bid(cx.now, &view.election));
+        let least = least_after(&view, me);
+        self.standings.change(&view.election, |c| {
             c.least = c.least.max(least);
-            c.ahead = ahead;
-            c.holder = holder;
+            c.ahead = view.ahead;
+            c.holder = view.holder.as_ref().map(|holder| holder.member.incarnation);
             c.stage = Stage::Waiting { bid_at };
         });
-        self.emit(Event::Standby { view: Box::new(view) });
+        cx.emit(Event::Standby { view: Box::new(view) });
     }
+}
 
-    /// How long to wait before the next bid.
-    fn wait_for(&self, view: &ElectionView, answered: bool) -> Duration {
-        let rank = self.stagger(view.ahead);
-        if let Some(holder) = &view.holder {
-            // T5: what is left of the holder's own ttl (M3), on our own clock.
-            return self.just_after(holder.remaining, answered).saturating_add(rank);
-        }
-        if view.paused.is_some() {
-            // A hint will say when it is lifted; look again in case it is lost.
-            return self.settings.ttl();
-        }
-        match &view.reserved {
-            Some(kept) if kept.member == self.id && !answered => Duration::ZERO,
-            Some(kept) => self.just_after(kept.remaining, answered).saturating_add(rank),
-            // Vacant, and yet the bid did not win: it was overtaken.
-            None if answered => self.settings.retry_least().max(rank),
-            None => rank,
-        }
+/// How long to wait before the next bid, by what the store said in answer to one, or
+/// when it was merely looked at.
+fn turn(cx: &Context<'_>, view: &ElectionView, after_bid: bool) -> Duration {
+    let rank = cx.stagger(view.ahead);
+    // After an answer that leaves no time at all, another bid at once would
+    // only be told the same: a store that rounds down must not be hammered.
+    let least = if after_bid { cx.settings.look_gap() } else { Duration::ZERO };
+    let just_after =
+        |left: Duration| left.saturating_add(JUST_AFTER).max(least).saturating_add(rank);
+    if let Some(holder) = &view.holder {
+        // T5: what is left of the holder's own ttl (M3), on our own clock.
+        return just_after(holder.remaining);
     }
-
-    /// After an answer that leaves no time at all, another bid at once would
-    /// only be told the same: a store that rounds down must not be hammered.
-    fn just_after(&self, remaining: Duration, answered: bool) -> Duration {
-        let least = if answered { self.settings.look_gap() } else { Duration::ZERO };
-        remaining.saturating_add(JUST_AFTER).max(least)
+    if view.paused.is_some() {
+        // A hint will say when it is lifted; look again in case it is lost.
+        return cx.settings.ttl();
     }
-
-    pub(super) fn withdraw(&mut self, now: Mono, election: &ElectionName) {
-        let Some(candidacy) = self.standings.get(election) else { return };
-        if let Some(number) = candidacy.stage.term() {
-            return self.resign(now, election, number, None);
-        }
-        let (registered, unclear) = (candidacy.registered, candidacy.open_nonce.is_some());
-        self.standings.remove(election);
-        if registered {
-            self.owe_candidacy(election);
-        }
-        if unclear {
-            // The bid may have won, or may yet: find out, and give it back.
-            self.looks.at_own_terms();
-        }
-        self.emit(Event::Withdrawn { election: election.clone() });
+    match &view.reserved {
+        Some(kept) if kept.member == *cx.id && !after_bid => Duration::ZERO,
+        Some(kept) => just_after(kept.remaining),
+        // Vacant, and yet the bid did not win: it was overtaken.
+        None if after_bid => cx.settings.retry_least().max(rank),
+        None => rank,
     }
 }
 

@@ -6,10 +6,15 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::standing::Stage;
-use super::{Event, Flight, Machine, Slot};
+use super::Event;
+use super::context::Context;
+use super::membership::Life;
+use super::slot::{Flight, Slot};
+use super::standing::{Stage, Standings};
+use super::terms::Terms;
 use crate::{
-    ElectionName, MemberId, Mono, Release, ReleaseCause, ReleaseItem, Request, TermNumber,
+    ElectionName, Failed, MemberId, Mono, Release, ReleaseCause, ReleaseItem, Reply, Request,
+    TermNumber,
 };
 
 #[derive(Clone, Debug, Default, Hash)]
@@ -17,8 +22,11 @@ pub(super) struct Debts {
     owed: BTreeMap<ElectionName, Debt>,
     /// How many of them are terms.
     terms: usize,
-    pub(super) slot: Slot<Vec<(ElectionName, Option<TermNumber>)>>,
+    pub(super) slot: Slot<Sent>,
 }
+
+/// What a release in flight gives back.
+type Sent = Vec<(ElectionName, Option<TermNumber>)>;
 
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Debt {
@@ -75,55 +83,68 @@ impl Debts {
     fn due(&self, now: Mono) -> impl Iterator<Item = (&ElectionName, &Debt)> {
         self.owed.iter().filter(move |(_, debt)| now >= debt.not_before)
     }
-}
 
-impl Machine {
     /// Nobody bids for what it owes: a store may answer the bid with that very
     /// term, and then carry out the release that is on its way.
-    pub(super) fn owe(&mut self, election: &ElectionName, debt: Debt) {
-        let waits =
-            matches!(self.standings.get(election).map(|c| &c.stage), Some(Stage::Waiting { .. }));
+    pub(super) fn owe(&mut self, standings: &mut Standings, election: &ElectionName, debt: Debt) {
+        let stage = standings.get(election).map(|c| &c.stage);
+        let waits = matches!(stage, Some(Stage::Waiting { .. }));
         if debt.number.is_some() && waits {
-            self.standings.bid_at(election, Mono::MAX);
+            standings.bid_at(election, Mono::MAX);
         }
-        self.debts.insert(election.clone(), debt);
+        self.insert(election.clone(), debt);
     }
 
     /// The candidacy is over; there is no term to give back.
-    pub(super) fn owe_candidacy(&mut self, election: &ElectionName) {
-        if self.debts.owes(election) {
+    pub(super) fn owe_candidacy(&mut self, standings: &mut Standings, election: &ElectionName) {
+        if self.owes(election) {
             return;
         }
         let cause = ReleaseCause::Resigned;
-        self.owe(election, Debt { number: None, cause, successor: None, not_before: Mono::ZERO });
+        let debt = Debt { number: None, cause, successor: None, not_before: Mono::ZERO };
+        self.owe(standings, election, debt);
     }
 
     /// A term that no work of ours ever relied on.
-    pub(super) fn owe_unknown(&mut self, election: &ElectionName, number: TermNumber) {
+    pub(super) fn owe_unknown(
+        &mut self,
+        standings: &mut Standings,
+        election: &ElectionName,
+        number: TermNumber,
+    ) {
         let number = Some(number);
         let cause = ReleaseCause::Abandoned;
-        self.owe(election, Debt { number, cause, successor: None, not_before: Mono::ZERO });
+        let debt = Debt { number, cause, successor: None, not_before: Mono::ZERO };
+        self.owe(standings, election, debt);
     }
 
     /// The work of a term that was lost has stopped: nothing keeps it any more.
     pub(super) fn work_stopped(&mut self, election: &ElectionName, number: TermNumber) {
-        if let Some(debt) = self.debts.owed.get_mut(election)
+        if let Some(debt) = self.owed.get_mut(election)
             && debt.number == Some(number)
         {
             debt.not_before = Mono::ZERO;
         }
     }
 
-    pub(super) fn debts_wake(&self) -> Option<Mono> {
-        let first = self.debts.owed.values().map(|debt| debt.not_before).min();
-        let payable = self.membership.life().filter(|_| !self.may_leave());
-        self.debts.slot.wake(payable.and(first))
+    /// When something can be given back; `may_pay` unless the member is about to leave,
+    /// which gives back everything.
+    pub(super) fn wake(&self, may_pay: bool) -> Option<Mono> {
+        let first = self.owed.values().map(|debt| debt.not_before).min();
+        self.slot.wake(first.filter(|_| may_pay))
     }
 
-    pub(super) fn step_debts(&mut self, now: Mono) {
-        self.ripen(now);
-        let Some(member) = self.membership.me() else { return };
-        if !self.debts.slot.is_free(now) || self.may_leave() {
+    /// Marks debts whose time has come, so that a shutdown need not wait.
+    pub(super) fn ripen(&mut self, now: Mono) {
+        for debt in self.owed.values_mut() {
+            if now >= debt.not_before {
+                debt.not_before = Mono::ZERO;
+            }
+        }
+    }
+
+    pub(super) fn step(&mut self, cx: &mut Context<'_>, life: &Life) {
+        if !self.slot.is_free(cx.now) {
             return;
         }
         let item = |(election, debt): (&ElectionName, &Debt)| ReleaseItem {
@@ -132,37 +153,30 @@ impl Machine {
             cause: debt.cause,
             successor: debt.successor.clone(),
         };
-        let items: Vec<_> = self.debts.due(now).take(self.traits.batch).map(item).collect();
+        let items: Vec<_> = self.due(cx.now).take(cx.traits.batch).map(item).collect();
         if items.is_empty() {
             return;
         }
-        self.activity += 1;
+        *cx.activity += 1;
         let sent = items.iter().map(|i| (i.election.clone(), i.number)).collect();
-        let release = Release::new(member, items)
-            .with_heir_grace(self.heir_grace())
-            .with_hand_over(self.hand_over());
-        let flight = self.send(now, Request::Release(release), sent);
-        self.debts.slot.begin(flight);
+        let release = Release::new(life.member.clone(), items)
+            .with_heir_grace(cx.heir_grace())
+            .with_hand_over(cx.unconfirmed_grace());
+        self.slot.send(cx, Request::Release(release), sent);
     }
+}
 
-    /// Marks debts whose time has come, so that a shutdown need not wait.
-    fn ripen(&mut self, now: Mono) {
-        for debt in self.debts.owed.values_mut() {
-            if now >= debt.not_before {
-                debt.not_before = Mono::ZERO;
-            }
-        }
-    }
-
+impl Terms {
+    /// The answer to a release, or that there was none.
     pub(super) fn on_release(
         &mut self,
-        now: Mono,
-        flight: Flight<Vec<(ElectionName, Option<TermNumber>)>>,
-        confirmed: bool,
+        cx: &mut Context<'_>,
+        flight: Flight<Sent>,
+        result: &Result<Reply, Failed>,
     ) {
-        self.activity += 1;
-        if !confirmed {
-            return self.back_off(now, |m| &mut m.debts.slot, Duration::MAX);
+        *cx.activity += 1;
+        if *result != Ok(Reply::Release) {
+            return self.debts.slot.failed(cx, Duration::MAX);
         }
         self.debts.slot.succeeded();
         for (election, number) in flight.what {
@@ -171,10 +185,10 @@ impl Machine {
             }
             self.debts.remove(&election);
             if let Some(number) = number {
-                self.emit(Event::GivenBack { election: election.clone(), number });
+                cx.emit(Event::GivenBack { election: election.clone(), number });
             }
             // Whoever stands again waited for this.
-            self.hasten(now, &election, now);
+            self.hasten(cx.now, &election, cx.now);
         }
     }
 }

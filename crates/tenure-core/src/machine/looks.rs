@@ -7,28 +7,46 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::Decisions;
+use super::context::{Common, Context};
+use super::handover::handed_to_us;
+use super::membership::Life;
+use super::slot::{Flight, Slot};
 use super::standing::{Candidacy, Stage};
-use super::{Flight, Machine, Rule, Slot};
+use super::terms::Terms;
 use crate::{
-    ElectionName, ElectionView, Failed, Hint, Incarnation, Mono, Nonce, Query, Reply, Request,
-    Snapshot, TermNumber, Which,
+    ElectionName, ElectionView, Failed, Hint, Incarnation, MemberId, Mono, Nonce, Query, Reply,
+    Request, Settings, Snapshot, TermNumber, Which,
 };
 
 /// How many lives that seem to be over are told apart; beyond that, a storm of
 /// such hints would only cost memory.
 const MOST_GONE: usize = 1_000;
 
+/// How many may follow each other at the shortest distance before they are paced.
+const BURST: u32 = 8;
+
+/// What a look is to find out, besides single elections.
+#[derive(Clone, Copy, Debug, Default, Hash)]
+pub(super) struct Doubts {
+    /// Whether the store has other terms under our name than we know of.
+    pub(super) own_terms: bool,
+    /// How every election stands that somebody here waits for. They are gathered
+    /// when it is their turn, so that a storm of hints costs a flag and not a walk each.
+    pub(super) waiting: bool,
+}
+
+impl Doubts {
+    fn about_everything(&mut self) {
+        *self = Self { own_terms: true, waiting: true };
+    }
+}
+
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Looks {
     /// Elections to look at.
     wanted: BTreeSet<ElectionName>,
-    /// Whether to look at every election that somebody here waits for. They
-    /// are gathered when it is their turn, so that a storm of hints costs a
-    /// flag and not a walk each.
-    waiting: bool,
-    /// Whether to look at everything the store has under our name.
-    own_terms: bool,
-    /// Whether the last look was at that.
+    /// Whether the last look was at our own terms.
     was_own: bool,
     /// Lives that seem to be over.
     pub(super) gone: BTreeSet<Incarnation>,
@@ -47,9 +65,6 @@ pub(super) struct Looks {
     pub(super) slot: Slot<Look>,
 }
 
-/// How many may follow each other at the shortest distance before they are paced.
-const BURST: u32 = 8;
-
 /// Few at once, and then one in each interval: what a flood of hints may cost (P12).
 #[derive(Clone, Copy, Debug, Default, Hash)]
 struct Pace {
@@ -63,8 +78,8 @@ impl Pace {
         self.until - every * (BURST - 1)
     }
 
-    fn spend(&mut self, now: Mono, every: Duration) {
-        self.until = self.until.max(now) + every;
+    fn spend(&mut self, cx: &Context<'_>) {
+        self.until = self.until.max(cx.now) + cx.decide.look_pace(cx.settings);
     }
 }
 
@@ -73,18 +88,291 @@ impl Pace {
 pub(super) struct Look {
     own_terms: bool,
     names: Vec<ElectionName>,
-    /// See [`Machine::activity`].
+    /// See [`Common::activity`](super::context::Common::activity).
+    activity: u64,
+}
+
+/// When a look was sent whose answer has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) started: Mono,
+    /// See [`Common::activity`](super::context::Common::activity).
     activity: u64,
 }
 
 impl Looks {
-    pub(super) fn at_own_terms(&mut self) {
-        self.own_terms = true;
+    pub(super) fn on_hint(&mut self, cx: &mut Context<'_>, hint: Hint, terms: &mut Terms) {
+        match hint {
+            Hint::Anything => terms.doubts.about_everything(),
+            Hint::Election(election) => self.look_at(election, terms),
+            Hint::Gone(incarnation) => self.on_gone(incarnation, terms),
+            Hint::Handed { election, to } => self.on_handed(cx, election, &to, terms),
+            Hint::Vacant { election, heir } => self.on_vacant(cx, election, heir.as_ref(), terms),
+        }
     }
 
-    /// At every election that somebody here waits for.
-    pub(super) fn at_waiting(&mut self) {
-        self.waiting = true;
+    /// The one it was handed to looks at once, however lately it looked. If it does
+    /// not stand for it any more, and its last bid came late, it gives it back as
+    /// soon as it has seen it.
+    fn on_handed(
+        &mut self,
+        cx: &Context<'_>,
+        election: ElectionName,
+        to: &MemberId,
+        terms: &mut Terms,
+    ) {
+        if to == cx.id {
+            // A storm of such hints makes one early look (C24), and few in a row.
+            let due = self.early + cx.settings.look_gap();
+            if cx.now >= due.max(self.heir_due(cx)) {
+                self.early = cx.now;
+                self.heir_pace.spend(cx);
+                self.urgent = true;
+                self.slot.hurry();
+            }
+            if terms.standings.get(&election).is_none() {
+                terms.doubts.own_terms = true;
+                return;
+            }
+        }
+        self.look_at(election, terms);
+    }
+
+    fn on_gone(&mut self, incarnation: Incarnation, terms: &mut Terms) {
+        if self.gone.len() >= MOST_GONE {
+            // More than can be told apart: look at everything instead.
+            self.gone.clear();
+            terms.doubts.about_everything();
+        }
+        self.gone.insert(incarnation);
+    }
+
+    fn look_at(&mut self, election: ElectionName, terms: &Terms) {
+        if terms.standings.get(&election).is_some() {
+            self.wanted.insert(election);
+        }
+    }
+
+    /// The one it is kept for bids at once: that is its look. The others let it
+    /// go first (F4).
+    fn on_vacant(
+        &mut self,
+        cx: &mut Context<'_>,
+        election: ElectionName,
+        heir: Option<&MemberId>,
+        terms: &mut Terms,
+    ) {
+        let Some(candidacy) = terms.standings.get(&election) else { return };
+        let leads = candidacy.stage.term().is_some();
+        if leads && cx.decide.believes_hints() {
+            return terms.superseded(cx, &election);
+        }
+        if leads || !candidacy.priority.may_lead() {
+            return self.look_at(election, terms);
+        }
+        let rank = cx.stagger(candidacy.ahead);
+        if terms.standings.is_bidding(&election) || self.slot.is_in_flight() {
+            // An answer on its way may be older than this hint, and would put
+            // the bid off: look again after it.
+            self.look_at(election.clone(), terms);
+        }
+        let wait = match heir {
+            Some(heir) if heir == cx.id => Duration::ZERO,
+            Some(_) => cx.settings.heir_grace() + rank,
+            None => rank,
+        };
+        // A storm of such hints makes one early bid, not a storm of bids (C24), and few
+        // in a row.
+        let due = (self.early_bid + cx.settings.look_gap()).max(self.heir_due(cx));
+        let at = (cx.now + wait).max(due);
+        if at == cx.now {
+            self.early_bid = cx.now;
+        }
+        self.hinted_bid = true;
+        terms.hasten(cx.now, &election, at);
+    }
+
+    /// From when on a look may go out.
+    fn due(&self, decide: Decisions, settings: &Settings) -> Mono {
+        if self.urgent { Mono::ZERO } else { self.pace.next(decide.look_pace(settings)) }
+    }
+
+    /// From when on a hint that names this member may cause something at once.
+    fn heir_due(&self, cx: &Context<'_>) -> Mono {
+        self.heir_pace.next(cx.decide.look_pace(cx.settings))
+    }
+
+    /// Whether there is something to look at now. What is being bid for waits
+    /// for the answer, which is a look itself.
+    fn wants_to_look(&self, terms: &Terms, is_bidding: bool) -> bool {
+        terms.doubts.own_terms
+            || terms.doubts.waiting
+            || (!self.gone.is_empty() && !is_bidding)
+            || self.wanted.iter().any(|election| !terms.standings.is_bidding(election))
+    }
+
+    /// When to look next. `is_bidding` says that a claim is in flight.
+    pub(super) fn wake(&self, common: &Common, terms: &Terms, is_bidding: bool) -> Option<Mono> {
+        let may_look = common.shutdown.is_none() && self.wants_to_look(terms, is_bidding);
+        self.slot.wake(may_look.then(|| self.due(common.decide, &common.settings)))
+    }
+
+    /// Looks, if it is time. `is_bidding` says that a claim is in flight.
+    pub(super) fn step(
+        &mut self,
+        cx: &mut Context<'_>,
+        life: &Life,
+        terms: &mut Terms,
+        is_bidding: bool,
+    ) {
+        let is_due = cx.now >= self.due(cx.decide, cx.settings) && self.slot.is_free(cx.now);
+        if cx.is_shutting_down || !is_due || !self.wants_to_look(terms, is_bidding) {
+            return;
+        }
+        let me = &life.member;
+        if !is_bidding {
+            self.hear_of_the_gone(cx, me.incarnation, terms);
+        }
+        // In turns: a storm of hints about everything must not keep a candidate
+        // from ever looking at what it waits for.
+        let own_first = terms.doubts.own_terms && !self.was_own;
+        let names = if own_first { Vec::new() } else { self.names_to_look_at(cx, terms) };
+        let own_terms = names.is_empty() && core::mem::take(&mut terms.doubts.own_terms);
+        self.was_own = own_terms;
+        let which = match own_terms {
+            true => Which::HeldBy(me.incarnation),
+            false if names.is_empty() => return,
+            false => Which::Named(names.clone()),
+        };
+        let query = Query { which, asker: Some(me.clone()), ..Query::nothing() };
+        let look = Look { own_terms, names, activity: *cx.activity };
+        if !core::mem::take(&mut self.urgent) {
+            self.pace.spend(cx);
+        }
+        self.slot.send(cx, Request::Read(query), look);
+    }
+
+    /// These bids are about to be sent. Their answers are looks, later than any
+    /// hint so far: what was wanted of them is as good as done.
+    pub(super) fn answered_by_bids(
+        &mut self,
+        cx: &Context<'_>,
+        terms: &mut Terms,
+        bids: &[(ElectionName, Nonce)],
+    ) {
+        if core::mem::take(&mut self.hinted_bid) {
+            self.heir_pace.spend(cx);
+        }
+        self.gather_waiting(terms);
+        for (election, _) in bids {
+            self.wanted.remove(election);
+        }
+    }
+
+    fn gather_waiting(&mut self, terms: &mut Terms) {
+        if core::mem::take(&mut terms.doubts.waiting) {
+            let waiting = terms.standings.iter().filter(|(_, c)| c.stage.term().is_none());
+            self.wanted.extend(waiting.map(|(election, _)| election.clone()));
+        }
+    }
+
+    /// The next batch of elections to look at, taken off the list.
+    fn names_to_look_at(&mut self, cx: &Context<'_>, terms: &mut Terms) -> Vec<ElectionName> {
+        self.gather_waiting(terms);
+        let ready = self.wanted.iter().filter(|election| !terms.standings.is_bidding(election));
+        let names: Vec<_> = ready.take(cx.traits.batch).cloned().collect();
+        for name in &names {
+            self.wanted.remove(name);
+        }
+        names
+    }
+
+    /// Whoever waits for a member that seems gone bids, each in its turn: the
+    /// store knows whether it really is. If it is ourselves, a beat finds out.
+    fn hear_of_the_gone(&mut self, cx: &Context<'_>, me: Incarnation, terms: &mut Terms) {
+        let gone = core::mem::take(&mut self.gone);
+        if gone.is_empty() {
+            return;
+        }
+        if gone.contains(&me) {
+            terms.trust.beat_by(cx.now);
+        }
+        let waits = |(election, c): (&ElectionName, &Candidacy)| {
+            let waits = c.holder.is_some_and(|holder| gone.contains(&holder));
+            waits.then(|| (election.clone(), c.ahead))
+        };
+        let waited_for: Vec<_> = terms.standings.iter().filter_map(waits).collect();
+        if !waited_for.is_empty() {
+            self.pace.spend(cx);
+        }
+        for (election, ahead) in waited_for {
+            let at = cx.now + cx.stagger(ahead);
+            terms.hasten(cx.now, &election, at);
+        }
+        self.slot.hold_until(cx.now + cx.settings.look_gap());
+    }
+
+    /// The answer to a look, or that there was none.
+    pub(super) fn on_look(
+        &mut self,
+        cx: &mut Context<'_>,
+        flight: Flight<Look>,
+        result: Result<Reply, Failed>,
+        terms: &mut Terms,
+        me: Incarnation,
+    ) {
+        let look = flight.what;
+        let Ok(Reply::Read(snapshot)) = result else {
+            terms.doubts.own_terms |= look.own_terms;
+            self.wanted.extend(look.names);
+            return self.slot.failed(cx, Duration::MAX);
+        };
+        self.slot.succeeded();
+        // A look at ten thousand terms takes its time, and claims that are
+        // answered meanwhile make it useless: at most half of the time is spent
+        // on looking.
+        let spent = match look.own_terms {
+            true => cx.now.since(flight.started).min(cx.settings.heartbeat()),
+            false => Duration::ZERO,
+        };
+        self.slot.hold_until(cx.now + cx.settings.look_gap().max(spent));
+        terms.hear_of_place(cx, flight.seen, snapshot.seq);
+        if look.own_terms {
+            audit(terms, cx, look.activity, snapshot);
+        } else {
+            let seen = Seen { started: flight.started, activity: look.activity };
+            for view in snapshot.elections {
+                self.on_view(cx, seen, view, terms, me);
+            }
+        }
+    }
+
+    fn on_view(
+        &mut self,
+        cx: &mut Context<'_>,
+        seen: Seen,
+        view: ElectionView,
+        terms: &mut Terms,
+        me: Incarnation,
+    ) {
+        // A bid that was answered since the look was sent knows better.
+        let is_known = |c: &&Candidacy| cx.decide.is_current(seen.activity, c.heard);
+        let Some(candidacy) = terms.standings.get(&view.election).filter(is_known) else { return };
+        match candidacy.stage {
+            Stage::Bidding => {}
+            Stage::Waiting { bid_at } if bid_at == Mono::MAX => {}
+            Stage::Waiting { .. } => match handed_to_us(cx, me, candidacy, &view) {
+                None => terms.looked_at(cx, view, me),
+                // It may be what we have given back since: look again.
+                Some(_) if !cx.decide.is_current(seen.activity, *cx.activity) => {
+                    self.look_at(view.election, terms);
+                }
+                Some(remaining) => terms.handed_over(cx, seen, view, remaining),
+            },
+            Stage::Leading(number) | Stage::Stopping { number, .. } => {
+                check_reign(terms, cx, number, &view, me);
+            }
+        }
     }
 
     /// All of it, but not what it cost: a new life is paced like the one before.
@@ -93,319 +381,64 @@ impl Looks {
     }
 }
 
-impl Machine {
-    pub(super) fn on_hint(&mut self, now: Mono, hint: Hint) {
-        match hint {
-            Hint::Anything => {
-                self.looks.at_own_terms();
-                self.looks.at_waiting();
-            }
-            Hint::Election(election) => self.look_at(election),
-            Hint::Gone(incarnation) => self.on_gone(incarnation),
-            Hint::Handed { election, to } => self.on_handed(now, election, &to),
-            Hint::Vacant { election, heir } => self.on_vacant(now, election, heir.as_ref()),
-        }
+/// H3: superseded means lost, now.
+fn check_reign(
+    terms: &mut Terms,
+    cx: &mut Context<'_>,
+    number: TermNumber,
+    view: &ElectionView,
+    me: Incarnation,
+) {
+    if view.number != number || !view.is_held_by(me) {
+        return terms.superseded(cx, &view.election);
     }
-
-    /// The one it was handed to looks at once, however lately it looked. If it does
-    /// not stand for it any more, and its last bid came late, it gives it back as
-    /// soon as it has seen it.
-    fn on_handed(&mut self, now: Mono, election: ElectionName, to: &crate::MemberId) {
-        if *to == self.id {
-            // A storm of such hints makes one early look (C24), and few in a row.
-            let due = self.looks.early + self.settings.look_gap();
-            if now >= due.max(self.heir_due()) {
-                self.looks.early = now;
-                self.looks.heir_pace.spend(now, self.settings.look_pace());
-                self.looks.urgent = true;
-                self.looks.slot.hurry();
-            }
-            if self.standings.get(&election).is_none() {
-                return self.looks.at_own_terms();
-            }
-        }
-        self.look_at(election);
+    if let Some(asked) = &view.step_down {
+        terms.asked_to_step_down(cx, &view.election, asked);
     }
+}
 
-    fn on_gone(&mut self, incarnation: Incarnation) {
-        if self.looks.gone.len() >= MOST_GONE {
-            // More than can be told apart: look at everything instead.
-            self.looks.gone.clear();
-            self.looks.at_own_terms();
-            self.looks.at_waiting();
-        }
-        self.looks.gone.insert(incarnation);
-    }
-
-    pub(super) fn look_at(&mut self, election: ElectionName) {
-        if self.standings.get(&election).is_some() {
-            self.looks.wanted.insert(election);
-        }
-    }
-
-    /// The one it is kept for bids at once: that is its look. The others let it
-    /// go first (F4).
-    fn on_vacant(&mut self, now: Mono, election: ElectionName, heir: Option<&crate::MemberId>) {
-        let Some(candidacy) = self.standings.get(&election) else { return };
-        if candidacy.stage.term().is_some() && self.mutated(Rule::TrustHints) {
-            return self.superseded(now, &election);
-        }
-        if candidacy.stage.term().is_some() || !candidacy.priority.may_lead() {
-            return self.look_at(election);
-        }
-        let rank = self.stagger(candidacy.ahead);
-        if self.is_bidding(&election) || self.looks.slot.is_in_flight() {
-            // An answer on its way may be older than this hint, and would put
-            // the bid off: look again after it.
-            self.look_at(election.clone());
-        }
-        let wait = match heir {
-            Some(heir) if *heir == self.id => Duration::ZERO,
-            Some(_) => self.settings.heir_grace() + rank,
-            None => rank,
-        };
-        // A storm of such hints makes one early bid, not a storm of bids (C24), and few
-        // in a row.
-        let due = (self.looks.early_bid + self.settings.look_gap()).max(self.heir_due());
-        let at = (now + wait).max(due);
-        if at == now {
-            self.looks.early_bid = now;
-        }
-        self.looks.hinted_bid = true;
-        self.hasten(now, &election, at);
-    }
-
-    /// From when on a look may go out.
-    fn look_due(&self) -> Mono {
-        match self.looks.urgent || self.mutated(Rule::HintsNotPaced) {
-            true => Mono::ZERO,
-            false => self.looks.pace.next(self.settings.look_pace()),
-        }
-    }
-
-    /// From when on a hint that names this member may cause something at once.
-    fn heir_due(&self) -> Mono {
-        match self.mutated(Rule::HintsNotPaced) {
-            true => Mono::ZERO,
-            false => self.looks.heir_pace.next(self.settings.look_pace()),
-        }
-    }
-
-    fn is_bidding(&self, election: &ElectionName) -> bool {
-        self.standings.get(election).is_some_and(|c| matches!(c.stage, Stage::Bidding))
-    }
-
-    /// Whether there is something to look at now. What is being bid for waits
-    /// for the answer, which is a look itself.
-    fn wants_to_look(&self) -> bool {
-        let looks = &self.looks;
-        looks.own_terms
-            || looks.waiting
-            || (!looks.gone.is_empty() && !self.bidding.slot.is_in_flight())
-            || looks.wanted.iter().any(|election| !self.is_bidding(election))
-    }
-
-    pub(super) fn looks_wake(&self) -> Option<Mono> {
-        let may_look = self.shutdown.is_none() && self.wants_to_look();
-        let wanted = self.membership.life().filter(|_| may_look);
-        self.looks.slot.wake(wanted.map(|_| self.look_due()))
-    }
-
-    pub(super) fn step_looks(&mut self, now: Mono) {
-        let due = now >= self.look_due() && self.looks.slot.is_free(now);
-        let may_look = self.shutdown.is_none() && due;
-        let Some(me) = self.membership.me().filter(|_| may_look) else { return };
-        if !self.wants_to_look() {
-            return;
-        }
-        if !self.bidding.slot.is_in_flight() {
-            self.hear_of_the_gone(now, me.incarnation);
-        }
-        // In turns: a storm of hints about everything must not keep a candidate
-        // from ever looking at what it waits for.
-        let own_first = self.looks.own_terms && !self.looks.was_own;
-        let names = if own_first { Vec::new() } else { self.names_to_look_at() };
-        let own_terms = names.is_empty() && core::mem::take(&mut self.looks.own_terms);
-        self.looks.was_own = own_terms;
-        let which = match own_terms {
-            true => Which::HeldBy(me.incarnation),
-            false if names.is_empty() => return,
-            false => Which::Named(names.clone()),
-        };
-        let query = Query { which, asker: Some(me), ..Query::nothing() };
-        let look = Look { own_terms, names, activity: self.activity };
-        if !core::mem::take(&mut self.looks.urgent) {
-            self.looks.pace.spend(now, self.settings.look_pace());
-        }
-        let flight = self.send(now, Request::Read(query), look);
-        self.looks.slot.begin(flight);
-    }
-
-    /// These bids are about to be sent. Their answers are looks, later than any
-    /// hint so far: what was wanted of them is as good as done.
-    pub(super) fn looked_by_bids(&mut self, now: Mono, bids: &[(ElectionName, Nonce)]) {
-        if core::mem::take(&mut self.looks.hinted_bid) {
-            self.looks.heir_pace.spend(now, self.settings.look_pace());
-        }
-        self.gather_waiting();
-        for (election, _) in bids {
-            self.looks.wanted.remove(election);
-        }
-    }
-
-    fn gather_waiting(&mut self) {
-        if core::mem::take(&mut self.looks.waiting) {
-            let waiting = self.standings.iter().filter(|(_, c)| c.stage.term().is_none());
-            self.looks.wanted.extend(waiting.map(|(election, _)| election.clone()));
-        }
-    }
-
-    /// The next batch of elections to look at, taken off the list.
-    fn names_to_look_at(&mut self) -> Vec<ElectionName> {
-        self.gather_waiting();
-        let ready = self.looks.wanted.iter().filter(|election| !self.is_bidding(election));
-        let names: Vec<_> = ready.take(self.traits.batch).cloned().collect();
-        for name in &names {
-            self.looks.wanted.remove(name);
-        }
-        names
-    }
-
-    /// Whoever waits for a member that seems gone bids, each in its turn: the
-    /// store knows whether it really is. If it is ourselves, a beat finds out.
-    fn hear_of_the_gone(&mut self, now: Mono, me: Incarnation) {
-        let gone = core::mem::take(&mut self.looks.gone);
-        if gone.is_empty() {
-            return;
-        }
-        if gone.contains(&me) {
-            self.membership.beat_by(now);
-        }
-        let waits = |(election, c): (&ElectionName, &Candidacy)| {
-            let waits = c.holder.is_some_and(|holder| gone.contains(&holder));
-            waits.then(|| (election.clone(), c.ahead))
-        };
-        let waited_for: Vec<_> = self.standings.iter().filter_map(waits).collect();
-        if !waited_for.is_empty() {
-            self.looks.pace.spend(now, self.settings.look_pace());
-        }
-        for (election, ahead) in waited_for {
-            let at = now + self.stagger(ahead);
-            self.hasten(now, &election, at);
-        }
-        self.looks.slot.hold_until(now + self.settings.look_gap());
-    }
-
-    pub(super) fn on_look(
-        &mut self,
-        now: Mono,
-        flight: Flight<Look>,
-        result: Result<Reply, Failed>,
-    ) {
-        let look = flight.what;
-        let Ok(Reply::Read(snapshot)) = result else {
-            self.looks.own_terms |= look.own_terms;
-            self.looks.wanted.extend(look.names);
-            return self.back_off(now, |m| &mut m.looks.slot, Duration::MAX);
-        };
-        self.looks.slot.succeeded();
-        // A look at ten thousand terms takes its time, and claims that are
-        // answered meanwhile make it useless: at most half of the time is spent
-        // on looking.
-        let spent = match look.own_terms {
-            true => now.since(flight.started).min(self.settings.heartbeat()),
-            false => Duration::ZERO,
-        };
-        self.looks.slot.hold_until(now + self.settings.look_gap().max(spent));
-        self.hear_of_place(now, flight.seen, snapshot.seq);
-        if look.own_terms {
-            self.audit(now, look.activity, snapshot);
-        } else {
-            for view in snapshot.elections {
-                self.on_view(now, flight.started, look.activity, view);
-            }
-        }
-    }
-
-    fn on_view(&mut self, now: Mono, started: Mono, activity: u64, view: ElectionView) {
-        let election = view.election.clone();
-        let candidacy = self.standings.get(&election);
-        // A bid that was answered since the look was sent knows better.
-        let known = |c: &&Candidacy| activity >= c.heard || self.mutated(Rule::OldLooks);
-        let Some(candidacy) = candidacy.filter(known) else { return };
-        match &candidacy.stage {
-            Stage::Bidding => {}
-            Stage::Waiting { bid_at } if *bid_at == Mono::MAX => {}
-            Stage::Waiting { .. } => match self.handed_to_us(candidacy, &view) {
-                Some(remaining) => self.handed_over(now, started, activity, view, remaining),
-                None => self.plan(now, &election, view, false),
-            },
-            Stage::Leading(number) | Stage::Stopping { number, .. } => {
-                self.check_reign(now, *number, &view);
-            }
-        }
-    }
-
-    /// What is left of a term that was handed to us, if we may lead it.
-    fn handed_to_us(&self, candidacy: &Candidacy, view: &ElectionView) -> Option<Duration> {
-        let me = self.membership.life().filter(|_| !self.behind)?.member.incarnation;
-        view.handed_to(me).filter(|_| candidacy.priority.may_lead())
-    }
-
-    /// H3: superseded means lost, now.
-    fn check_reign(&mut self, now: Mono, number: TermNumber, view: &ElectionView) {
-        let Some(me) = self.membership.me() else { return };
-        if view.number != number || !view.is_held_by(me.incarnation) {
-            return self.superseded(now, &view.election);
-        }
+/// Compares all that the store has under our name with what we know of.
+fn audit(terms: &mut Terms, cx: &mut Context<'_>, activity: u64, snapshot: Snapshot) {
+    for view in &snapshot.elections {
         if let Some(asked) = &view.step_down {
-            self.asked_to_step_down(now, &view.election, asked);
+            terms.asked_to_step_down(cx, &view.election, asked);
         }
     }
-
-    /// Compares all that the store has under our name with what we know of.
-    fn audit(&mut self, now: Mono, activity: u64, snapshot: Snapshot) {
-        for view in &snapshot.elections {
-            if let Some(asked) = &view.step_down {
-                self.asked_to_step_down(now, &view.election, asked);
-            }
+    if activity != *cx.activity {
+        // Something was won or given back meanwhile: the rest of this look
+        // is of no use, another one is.
+        terms.doubts.own_terms = true;
+        return;
+    }
+    let theirs: BTreeSet<_> =
+        snapshot.elections.iter().map(|v| (v.election.clone(), v.number)).collect();
+    let handed: BTreeSet<_> = snapshot
+        .elections
+        .into_iter()
+        .filter(|v| v.holder.as_ref().is_some_and(|h| h.unconfirmed))
+        .map(|v| v.election)
+        .collect();
+    let gone = |(e, number): (&ElectionName, TermNumber)| {
+        (!theirs.contains(&(e.clone(), number))).then(|| e.clone())
+    };
+    let gone: Vec<_> = terms.standings.terms().filter_map(gone).collect();
+    for election in gone {
+        terms.superseded(cx, &election);
+    }
+    for (election, number) in theirs {
+        let is_known = terms.standings.term(&election) == Some(number);
+        if is_known || terms.debts.owes_term(&election) {
+            continue;
         }
-        if activity != self.activity {
-            // Something was won or given back meanwhile: the rest of this look
-            // is of no use, another one is.
-            return self.looks.at_own_terms();
-        }
-        let theirs: BTreeSet<_> =
-            snapshot.elections.iter().map(|v| (v.election.clone(), v.number)).collect();
-        let handed: BTreeSet<_> = snapshot
-            .elections
-            .into_iter()
-            .filter(|v| v.holder.as_ref().is_some_and(|h| h.unconfirmed))
-            .map(|v| v.election)
-            .collect();
-        let gone = |(e, number): (&ElectionName, TermNumber)| {
-            (!theirs.contains(&(e.clone(), number))).then(|| e.clone())
+        let waits = |c: &Candidacy| {
+            c.open_nonce.is_some() || (handed.contains(&election) && c.priority.may_lead())
         };
-        let gone: Vec<_> = self.standings.terms().filter_map(gone).collect();
-        for election in gone {
-            self.superseded(now, &election);
-        }
-        for (election, number) in theirs {
-            let candidacy = self.standings.get(&election);
-            let known = candidacy.and_then(|c| c.stage.term());
-            if known == Some(number) || self.debts.owes_term(&election) {
-                continue;
-            }
-            let waits = |c: &Candidacy| {
-                c.open_nonce.is_some() || (handed.contains(&election) && c.priority.may_lead())
-            };
-            match candidacy.map(waits) {
-                // A bid whose answer was lost, or a term that was handed over:
-                // a bid finds out, or takes it on.
-                Some(true) => self.hasten(now, &election, now),
-                _ if self.mutated(Rule::KeepOrphans) => {}
-                _ => self.owe_unknown(&election, number),
-            }
+        match terms.standings.get(&election).map(waits) {
+            // A bid whose answer was lost, or a term that was handed over:
+            // a bid finds out, or confirms it.
+            Some(true) => terms.hasten(cx.now, &election, cx.now),
+            _ if cx.decide.gives_back_unknown() => terms.owe_unknown(&election, number),
+            _ => {}
         }
     }
 }

@@ -5,10 +5,20 @@
 //! and blocks on nothing, so the client, the simulator and the model checker
 //! run the very same code.
 //!
-//! What must stay true, whatever is fed in whatever order:
+//! # One mutation at a time
+//!
+//! [`Machine::handle`] is the only way to change what the machine knows, and it runs to
+//! its end: it calls nothing outside, and no part of it calls it again. [`Machine::poll`]
+//! takes from the queue of outputs and changes nothing else. So a driver may call `handle`
+//! whenever it likes, also between two `poll`s while it drains: what that says is queued
+//! behind what was said before, and the order of events is the order in which they came
+//! about. What it must not do is to drop an output, or to feed inputs out of the order in
+//! which its clock read `now`.
+//!
+//! # What must stay true, whatever is fed in whatever order
 //!
 //! - Before anything else is looked at, trust that is over by `now` is given
-//!   up ([`Machine::expire`]); so no reply, however late, finds a leadership
+//!   up ([`Terms::expire`]); so no reply, however late, finds a leadership
 //!   standing that should have ended (T1, T3, H4).
 //! - Trust is counted from before the request was sent (T1), and only a reply
 //!   to the request in flight counts (old numbers are ignored).
@@ -17,44 +27,64 @@
 //!   before the work has stopped or had the margin to stop in (E4, H1).
 //! - Losing a term, rejoining, retrying: none of it needs the application.
 //!
-//! A path through the code: `Stand` → [`bids`] sends a claim → `Won` →
-//! [`leading`] emits `Elected` ([`handover`] is the other way to begin) →
-//! [`membership`] beats, each answer extends trust → the end of trust, a step-down
-//! ([`looks`]) or `Resign` → `Lost` → [`debts`] releases the term.
+//! # The parts
+//!
+//! Each part owns its state and the slot of its requests, and is given what it needs of
+//! the others: the [`Context`](context::Context) of the call, the [`Terms`], the
+//! [`Life`](membership::Life). Only this file sees all of them.
+//!
+//! | part | owns | asks the store |
+//! |---|---|---|
+//! | [`Terms`] | candidacies ([`standing`]), [`debts`], [`trust`], what was handed over ([`handover`]) | release |
+//! | [`Bids`] | claims in flight | claim |
+//! | [`Beats`] | heartbeats in flight | heartbeat |
+//! | [`Looks`] | what hints and doubts ask for | read |
+//! | [`Membership`] | the life in the store | join, leave |
+//! | [`Common`] | settings, outputs, what is known of the journal ([`rollback`]) | nothing |
+//!
+//! From claim to loss: `Stand` → [`bids`] sends a claim → `Won` → [`leading`] emits
+//! `Elected` → [`trust`] beats, each answer extends trust → the end of trust, a step-down
+//! or `Resign` → [`leading`] emits `Lost` → [`debts`] releases the term.
 
 mod bids;
+mod context;
 mod debts;
+mod decisions;
 mod handover;
 mod io;
 mod leading;
 mod looks;
 mod membership;
+#[cfg(feature = "__lab")]
 mod mutation;
 mod rollback;
 mod slot;
 mod standing;
+mod terms;
+mod trust;
 
 #[cfg(test)]
 mod tests;
 
-use alloc::collections::{BTreeMap, VecDeque};
-use core::time::Duration;
-
 pub use io::{Event, Input, LostReason, Outgoing, Output, RequestId, StopReason, StoreTraits};
-#[cfg(feature = "mutations")]
+#[cfg(feature = "__lab")]
 #[doc(hidden)]
 pub use mutation::Mutation;
 
-use self::bids::Bidding;
-use self::debts::Debts;
-use self::handover::Taking;
+use self::bids::Bids;
+use self::context::{Common, Outbox};
+#[cfg(not(feature = "__lab"))]
+use self::decisions::Decisions;
 use self::looks::Looks;
-use self::membership::Membership;
-use self::mutation::Mutation as Rule;
-use self::slot::{Flight, Slot};
-use self::standing::Standings;
+use self::membership::{LifeOver, Membership};
+#[cfg(feature = "__lab")]
+use self::mutation::Breakable as Decisions;
+use self::rollback::Place;
+use self::slot::Flight;
+use self::terms::Terms;
+use self::trust::Beats;
 use crate::entropy::Entropy;
-use crate::{ElectionName, Failed, MemberId, Mono, Nonce, Profile, Reply, Request, Seq, Settings};
+use crate::{Failed, MemberId, Mono, Profile, Reply, Settings};
 
 /// One member's side of the protocol. The [crate's page](crate#the-machine) says
 /// what a driver owes it.
@@ -76,42 +106,20 @@ use crate::{ElectionName, Failed, MemberId, Mono, Nonce, Profile, Reply, Request
 /// ```
 #[derive(Debug)]
 // Two clones would act as one member, so only the model checker may clone.
-#[cfg_attr(feature = "model", derive(Clone, Hash))]
+#[cfg_attr(feature = "__lab", derive(Clone, Hash))]
 pub struct Machine {
-    id: MemberId,
-    profile: Profile,
-    settings: Settings,
-    traits: StoreTraits,
-    entropy: Entropy,
-    outbox: VecDeque<Output>,
-    last_request: u64,
-    last_nonce: u64,
-
+    common: Common,
     membership: Membership,
-    standings: Standings,
-    bidding: Bidding,
-    debts: Debts,
+    terms: Terms,
+    beats: Beats,
+    bids: Bids,
     looks: Looks,
-    /// The newest journal position heard of.
-    seq: Seq,
-    /// Whether the store has less than that, as far as is known.
-    behind: bool,
-    /// Rises with every claim or release sent or answered: two equal readings
-    /// mean that what is held did not change in between.
-    activity: u64,
-    /// Who stepped down from what does not bid before this (rule E5).
-    cooldowns: BTreeMap<ElectionName, Mono>,
-    /// Led, but the store has not answered for it yet.
-    taking: Option<Taking>,
-    /// Set once the machine shuts down: when it gives up waiting.
-    shutdown: Option<Mono>,
-    #[cfg(feature = "mutations")]
-    mutation: Option<mutation::Mutation>,
 }
 
 impl Machine {
     /// A machine for the member `id`. `seed` must be random in production: the
     /// member's incarnations come from it.
+    #[must_use]
     pub fn new(
         id: MemberId,
         profile: Profile,
@@ -119,81 +127,73 @@ impl Machine {
         traits: StoreTraits,
         seed: u128,
     ) -> Self {
-        // A batch of none would never get anything done.
-        let traits = StoreTraits { batch: traits.batch.max(1), ..traits };
-        Self {
+        let common = Common {
             id,
             profile,
             settings,
-            traits,
+            // A batch of none would never get anything done.
+            traits: StoreTraits { batch: traits.batch.max(1), ..traits },
+            decide: Decisions::SOUND,
             entropy: Entropy::new(seed),
-            outbox: VecDeque::new(),
-            last_request: 0,
-            last_nonce: 0,
-            membership: Membership::default(),
-            standings: Standings::default(),
-            bidding: Bidding::default(),
-            debts: Debts::default(),
-            looks: Looks::default(),
-            seq: Seq::START,
-            behind: false,
+            out: Outbox::default(),
+            place: Place::default(),
             activity: 0,
-            cooldowns: BTreeMap::new(),
-            taking: None,
             shutdown: None,
-            #[cfg(feature = "mutations")]
-            mutation: None,
+        };
+        Self {
+            common,
+            membership: Membership::default(),
+            terms: Terms::default(),
+            beats: Beats::default(),
+            bids: Bids::default(),
+            looks: Looks::default(),
         }
     }
 
     /// Takes one input. Then drain [`poll`](Self::poll) and ask
-    /// [`next_wake`](Self::next_wake).
+    /// [`next_wake`](Self::next_wake). It may be called while [`poll`](Self::poll) has
+    /// more to give.
     pub fn handle(&mut self, now: Mono, input: Input) {
         if self.membership.is_gone() {
             return;
         }
-        if !self.mutated(Rule::ExpireLast) {
-            self.expire(now);
+        let ends_trust_first = self.common.decide.ends_trust_first();
+        if ends_trust_first {
+            self.terms.expire(&mut self.common.at(now));
         }
-        match input {
-            Input::Wake => {}
-            Input::Join => self.membership.want(),
-            Input::Stand { election, priority } => self.stand(now, election, priority),
-            Input::StandForAll { elections, priority } => {
-                elections.into_iter().for_each(|election| self.stand(now, election, priority));
-            }
-            Input::Withdraw { election } => self.withdraw(now, &election),
-            Input::Resign { election, number, to } => self.resign(now, &election, number, to),
-            Input::StopLeading { election, number } => self.stop_own(now, &election, number),
-            Input::Reply { id, result } => self.on_reply(now, id, *result),
-            Input::Hint(hint) => self.on_hint(now, hint),
-            Input::Shutdown => self.begin_shutdown(now),
-        }
-        if self.mutated(Rule::ExpireLast) {
-            self.expire(now);
+        self.take(now, input);
+        if !ends_trust_first {
+            self.terms.expire(&mut self.common.at(now));
         }
         self.step(now);
     }
 
     /// The next output, in order; `None` once everything was taken.
+    #[must_use]
     pub fn poll(&mut self) -> Option<Output> {
-        self.outbox.pop_front()
+        self.common.out.pop()
     }
 
     /// When to feed [`Input::Wake`] next; `None` if only something else can
     /// move the machine.
+    #[must_use]
     pub fn next_wake(&self) -> Option<Mono> {
         if self.membership.is_gone() {
             return None;
         }
+        let is_shutting_down = self.common.shutdown.is_some();
+        let stands = !self.terms.standings.is_empty();
+        let is_in = self.membership.life().is_some();
+        let of_member = |wake: Option<Mono>| wake.filter(|_| is_in);
         [
-            self.trust_end(),
-            self.standings.next_drain(),
-            self.membership_wake(),
-            self.debts_wake(),
-            self.bids_wake(),
-            self.looks_wake(),
-            self.shutdown,
+            self.terms.trust_end(),
+            self.terms.standings.next_drain(),
+            self.membership.wake(is_shutting_down, self.may_leave(), stands),
+            of_member(self.beats.wake(&self.terms)),
+            self.terms.debts.wake(is_in && !self.may_leave()),
+            of_member(self.bids.wake(&self.terms)),
+            of_member(self.looks.wake(&self.common, &self.terms, self.bids.slot.is_in_flight())),
+            self.common.shutdown,
         ]
         .into_iter()
         .flatten()
@@ -201,37 +201,68 @@ impl Machine {
     }
 
     /// Whether the machine has shut down and takes nothing any more.
+    #[must_use]
     pub fn is_done(&self) -> bool {
         self.membership.is_gone()
     }
 
     /// The settings it runs with.
+    #[must_use]
     pub fn settings(&self) -> &Settings {
-        &self.settings
+        &self.common.settings
+    }
+
+    fn take(&mut self, now: Mono, input: Input) {
+        let cx = &mut self.common.at(now);
+        match input {
+            Input::Wake => {}
+            Input::Join => self.membership.want(),
+            Input::Stand { election, priority } => self.terms.stand(cx, election, priority),
+            Input::StandForAll { elections, priority } => {
+                elections.into_iter().for_each(|e| self.terms.stand(cx, e, priority));
+            }
+            Input::Withdraw { election } => self.terms.withdraw(cx, &election),
+            Input::Resign { election, number, to } => self.terms.resign(cx, &election, number, to),
+            Input::StopLeading { election, number } => self.terms.stop_own(cx, &election, number),
+            Input::Reply { id, result } => self.on_reply(now, id, *result),
+            Input::Hint(hint) => self.looks.on_hint(cx, hint, &mut self.terms),
+            Input::Shutdown => self.begin_shutdown(now),
+        }
     }
 
     /// Everything that is due by `now` and whose time or turn has come. The
     /// heartbeat goes first: nothing else may delay it (N1, H12).
     fn step(&mut self, now: Mono) {
         self.give_up_overdue(now);
-        self.step_membership(now);
-        self.step_debts(now);
-        self.step_bids(now);
-        self.step_looks(now);
+        self.terms.debts.ripen(now);
+        let may_leave = self.may_leave();
+        let cx = &mut self.common.at(now);
+        self.membership.step(cx, !self.terms.standings.is_empty());
+        if let Some(life) = self.membership.life() {
+            self.beats.step(cx, life, &self.terms);
+            if !may_leave {
+                self.terms.debts.step(cx, life);
+            }
+            self.bids.step(cx, life, &mut self.terms, &mut self.looks);
+            self.looks.step(cx, life, &mut self.terms, self.bids.slot.is_in_flight());
+        }
         self.step_shutdown(now);
     }
 
+    /// Gives a reply to the part that waits for it. None waits for an old number.
     fn on_reply(&mut self, now: Mono, id: RequestId, result: Result<Reply, Failed>) {
-        let stale = self.mutated(Rule::StaleReplies) && matches!(result, Ok(Reply::Heartbeat(_)));
-        let id = self.membership.beat.in_flight().filter(|_| stale).unwrap_or(id);
+        let is_beat = matches!(result, Ok(Reply::Heartbeat(_)));
+        let beat = self.beats.slot.in_flight().filter(|_| is_beat);
+        let id = self.common.decide.answered(id, beat);
+        let cx = &mut self.common.at(now);
         if let Some(flight) = self.membership.join.take(id) {
-            self.on_join(now, flight, result);
-        } else if let Some(flight) = self.membership.beat.take(id) {
+            self.membership.on_join(cx, flight, &result, &mut self.terms);
+        } else if let Some(flight) = self.beats.slot.take(id) {
             self.on_beat(now, flight, result);
-        } else if let Some(flight) = self.bidding.slot.take(id) {
+        } else if let Some(flight) = self.bids.slot.take(id) {
             self.on_claim(now, flight, result);
-        } else if let Some(flight) = self.debts.slot.take(id) {
-            self.on_release(now, flight, result == Ok(Reply::Release));
+        } else if let Some(flight) = self.terms.debts.slot.take(id) {
+            self.terms.on_release(cx, flight, &result);
         } else if let Some(flight) = self.looks.slot.take(id) {
             self.on_look(now, flight, result);
         } else if self.membership.leave.take(id).is_some() {
@@ -239,68 +270,129 @@ impl Machine {
         }
     }
 
-    /// Requests whose deadline passed count as failed, outcome unknown. Their
-    /// late replies will find no one.
+    /// Requests whose deadline passed count as failed, outcome unknown. Nothing waits
+    /// for their late replies.
     fn give_up_overdue(&mut self, now: Mono) {
-        const UNKNOWN: Failed = Failed { may_have_applied: true };
+        const UNKNOWN: Result<Reply, Failed> = Err(Failed { may_have_applied: true });
         if let Some(flight) = self.membership.join.take_overdue(now) {
-            self.on_join(now, flight, Err(UNKNOWN));
+            let cx = &mut self.common.at(now);
+            self.membership.on_join(cx, flight, &UNKNOWN, &mut self.terms);
         }
-        if let Some(flight) = self.membership.beat.take_overdue(now) {
-            self.on_beat(now, flight, Err(UNKNOWN));
+        if let Some(flight) = self.beats.slot.take_overdue(now) {
+            self.on_beat(now, flight, UNKNOWN);
         }
-        if let Some(flight) = self.bidding.slot.take_overdue(now) {
-            self.on_claim(now, flight, Err(UNKNOWN));
+        if let Some(flight) = self.bids.slot.take_overdue(now) {
+            self.on_claim(now, flight, UNKNOWN);
         }
-        if let Some(flight) = self.debts.slot.take_overdue(now) {
-            self.on_release(now, flight, false);
+        if let Some(flight) = self.terms.debts.slot.take_overdue(now) {
+            self.terms.on_release(&mut self.common.at(now), flight, &UNKNOWN);
         }
         if let Some(flight) = self.looks.slot.take_overdue(now) {
-            self.on_look(now, flight, Err(UNKNOWN));
+            self.on_look(now, flight, UNKNOWN);
         }
         if self.membership.leave.take_overdue(now).is_some() {
             self.on_leave(now, false);
         }
     }
 
-    fn emit(&mut self, event: Event) {
-        self.outbox.push_back(Output::Event(event));
+    fn on_beat(&mut self, now: Mono, flight: Flight<trust::Sent>, result: Result<Reply, Failed>) {
+        let Some(life) = self.membership.life_mut() else { return };
+        let cx = &mut self.common.at(now);
+        let over = self.beats.on_beat(cx, flight, result, &mut self.terms, life);
+        self.was_answered(now, over);
     }
 
-    /// Puts a request in the outbox; the caller keeps the [`Flight`].
-    fn send<T>(&mut self, now: Mono, request: Request, what: T) -> Flight<T> {
-        self.last_request += 1;
-        let id = RequestId(self.last_request);
-        let deadline = now + self.time_for(&request);
-        self.outbox.push_back(Output::Send(Outgoing { id, request, deadline }));
-        Flight { id, started: now, deadline, seen: self.seq, what }
+    fn on_claim(&mut self, now: Mono, flight: Flight<bids::Sent>, result: Result<Reply, Failed>) {
+        let Some(life) = self.membership.life() else { return };
+        let me = life.member.incarnation;
+        let cx = &mut self.common.at(now);
+        let over = self.bids.on_claim(cx, flight, result, &mut self.terms, me);
+        self.was_answered(now, over);
     }
 
-    /// How long a request may take. A heartbeat never longer than the settings
-    /// say, since a second one must fit into what is left of trust.
-    fn time_for(&self, request: &Request) -> Duration {
-        let in_steps = self.traits.in_steps && !matches!(request, Request::Heartbeat(_));
-        self.settings.request_timeout() * if in_steps { 2 } else { 1 }
+    fn on_look(&mut self, now: Mono, flight: Flight<looks::Look>, result: Result<Reply, Failed>) {
+        let Some(life) = self.membership.life() else { return };
+        let me = life.member.incarnation;
+        self.looks.on_look(&mut self.common.at(now), flight, result, &mut self.terms, me);
     }
 
-    fn next_nonce(&mut self) -> Nonce {
-        self.last_nonce += 1;
-        Nonce::new(self.last_nonce)
+    /// A heartbeat or a claim was answered: the life goes on, or is over.
+    fn was_answered(&mut self, now: Mono, over: Result<(), LifeOver>) {
+        match over {
+            Err(over) => self.end_life(now, over),
+            Ok(()) if self.terms.trust.was_granted() => self.membership.join.succeeded(),
+            Ok(()) => {}
+        }
     }
 
-    /// `rank` places behind the first: later, but never too late to matter
-    /// (rule F4).
-    fn stagger(&self, rank: u32) -> Duration {
-        self.settings.stagger().saturating_mul(rank).min(self.settings.ttl() / 2)
+    /// This life is over: everything held is lost, everything owed is moot, and
+    /// who still stands stands again in the next life.
+    fn end_life(&mut self, now: Mono, over: LifeOver) {
+        let Some(life) = self.membership.life() else { return };
+        let member = life.member.clone();
+        let was_granted = self.terms.trust.was_granted();
+        let cx = &mut self.common.at(now);
+        for election in self.terms.standings.led() {
+            self.terms.lose(cx, &election, LostReason::Superseded);
+        }
+        for (election, number) in self.terms.debts.forgive_all() {
+            cx.emit(Event::GivenBack { election, number });
+        }
+        self.beats.slot.clear();
+        self.bids.slot.clear();
+        self.looks.forget();
+        self.terms.begin_anew(now);
+        *cx.activity += 1;
+        self.membership.end_life(cx, over, was_granted);
+        cx.emit(Event::MemberEnded { member, superseded: over.superseded });
     }
 
-    fn back_off<T>(&mut self, now: Mono, which: fn(&mut Self) -> &mut Slot<T>, most: Duration) {
-        if self.mutated(Rule::NoBackOff) {
+    fn begin_shutdown(&mut self, now: Mono) {
+        if self.common.shutdown.is_some() {
             return;
         }
-        let settings = self.settings.clone();
-        let mut entropy = self.entropy.clone();
-        which(self).failed(now, &settings, &mut entropy, most);
-        self.entropy = entropy;
+        let settings = &self.common.settings;
+        let patience = settings.drain() + settings.margin();
+        self.common.shutdown = Some(now + patience + settings.request_timeout() * 3);
+        self.terms.stop_all(&mut self.common.at(now));
+    }
+
+    /// Whether it is time to leave: asked to, and nothing is led any more.
+    fn may_leave(&self) -> bool {
+        self.common.shutdown.is_some() && self.terms.is_free_to_leave(self.common.decide)
+    }
+
+    fn step_shutdown(&mut self, now: Mono) {
+        let Some(give_up) = self.common.shutdown else { return };
+        if now >= give_up {
+            return self.go(now, false);
+        }
+        if !self.may_leave() {
+            return;
+        }
+        if self.membership.is_out() {
+            return self.go(now, true);
+        }
+        self.membership.leave(&mut self.common.at(now));
+    }
+
+    fn on_leave(&mut self, now: Mono, confirmed: bool) {
+        if self.membership.on_leave(&mut self.common.at(now), confirmed) {
+            self.go(now, confirmed);
+        }
+    }
+
+    /// The member has left, or is left to its ttl: the machine is done.
+    fn go(&mut self, now: Mono, confirmed: bool) {
+        let cx = &mut self.common.at(now);
+        for election in self.terms.standings.led() {
+            self.terms.lose(cx, &election, LostReason::DrainTimeout);
+        }
+        let owed = self.terms.debts.forgive_all();
+        for (election, number) in owed.into_iter().filter(|_| confirmed) {
+            cx.emit(Event::GivenBack { election, number });
+        }
+        self.membership.go();
+        cx.emit(Event::Left { confirmed });
     }
 }

@@ -1,12 +1,15 @@
-//! Rules broken on purpose, for the simulator to catch. Without the feature
-//! `mutations` nothing is ever broken, and the checks compile to nothing.
+//! Rules broken on purpose, for the simulator and the model checker to catch: the
+//! stand-in for [`Decisions`](Sound), with at most one of them wrong. Only with the
+//! feature `__lab`.
+
+use core::time::Duration;
 
 use super::Machine;
+use super::decisions::Decisions as Sound;
+use crate::{Mono, Nonce, RequestId, Settings, TermBeat, TermRef};
 
 /// One rule broken on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-// Exported only with the feature.
-#[allow(unreachable_pub)]
 pub enum Mutation {
     /// T1: trust is counted from when the answer came.
     TrustFromReply,
@@ -54,29 +57,134 @@ pub enum Mutation {
 
 impl Machine {
     /// Takes the jitter out, for the model checker.
-    #[cfg(feature = "model")]
     #[doc(hidden)]
     pub fn steady(&mut self) {
-        self.entropy.steady();
+        self.common.entropy.steady();
     }
 
     /// Breaks a rule.
-    #[cfg(feature = "mutations")]
     #[doc(hidden)]
     pub fn mutate(&mut self, mutation: Mutation) {
-        self.mutation = Some(mutation);
+        self.common.decide.broken = Some(mutation);
+    }
+}
+
+/// The decisions, of which one may be wrong. See [`Sound`] for what each must be.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) struct Breakable {
+    broken: Option<Mutation>,
+}
+
+impl Breakable {
+    pub(super) const SOUND: Self = Self { broken: None };
+
+    fn breaks(self, mutation: Mutation) -> bool {
+        self.broken == Some(mutation)
     }
 
-    /// Whether this rule is broken.
-    #[cfg(feature = "mutations")]
-    pub(super) fn mutated(&self, mutation: Mutation) -> bool {
-        self.mutation == Some(mutation)
+    pub(super) fn ends_trust_first(self) -> bool {
+        Sound::SOUND.ends_trust_first() && !self.breaks(Mutation::ExpireLast)
     }
 
-    /// Whether this rule is broken: never.
-    #[cfg(not(feature = "mutations"))]
-    #[allow(clippy::unused_self)]
-    pub(super) const fn mutated(&self, _: Mutation) -> bool {
-        false
+    pub(super) fn answered(self, id: RequestId, beat: Option<RequestId>) -> RequestId {
+        let sound = Sound::SOUND.answered(id, beat);
+        if self.breaks(Mutation::StaleReplies) { beat.unwrap_or(sound) } else { sound }
+    }
+
+    pub(super) fn granted_from(self, started: Mono, answered: Mono) -> Mono {
+        match self.broken {
+            Some(Mutation::TrustFromReply) => answered,
+            _ => Sound::SOUND.granted_from(started, answered),
+        }
+    }
+
+    pub(super) fn trust(self, settings: &Settings) -> Duration {
+        match self.broken {
+            Some(Mutation::TrustIgnoresDrift) => settings.ttl() - settings.margin(),
+            _ => Sound::SOUND.trust(settings),
+        }
+    }
+
+    pub(super) fn unconfirmed_trust(self, settings: &Settings, remaining: Duration) -> Duration {
+        match self.broken {
+            Some(Mutation::TakeOverForTtl) => Sound::SOUND.trust(settings),
+            _ => Sound::SOUND.unconfirmed_trust(settings, remaining),
+        }
+    }
+
+    pub(super) fn believes_win(self, now: Mono, until: Mono) -> bool {
+        Sound::SOUND.believes_win(now, until) || self.breaks(Mutation::LateWins)
+    }
+
+    pub(super) fn releases_while_draining(self) -> bool {
+        Sound::SOUND.releases_while_draining() || self.breaks(Mutation::ReleaseFirst)
+    }
+
+    pub(super) fn release_from(self, now: Mono, settings: &Settings) -> Mono {
+        match self.broken {
+            Some(Mutation::NoMargin) => Mono::ZERO,
+            _ => Sound::SOUND.release_from(now, settings),
+        }
+    }
+
+    pub(super) fn waits_for_work(self, may_run: bool) -> bool {
+        Sound::SOUND.waits_for_work(may_run) && !self.breaks(Mutation::LeaveEarly)
+    }
+
+    pub(super) fn cooldown(self, settings: &Settings) -> Duration {
+        match self.broken {
+            Some(Mutation::NoCooldown) => Duration::ZERO,
+            _ => Sound::SOUND.cooldown(settings),
+        }
+    }
+
+    pub(super) fn wait(self, turn: Duration) -> Duration {
+        match self.broken {
+            Some(Mutation::BidAtOnce) => Duration::ZERO,
+            _ => Sound::SOUND.wait(turn),
+        }
+    }
+
+    pub(super) fn backs_off(self) -> bool {
+        Sound::SOUND.backs_off() && !self.breaks(Mutation::NoBackOff)
+    }
+
+    pub(super) fn repeats(self, nonce: Nonce) -> Option<Nonce> {
+        Sound::SOUND.repeats(nonce).filter(|_| !self.breaks(Mutation::ForgetBids))
+    }
+
+    pub(super) fn gives_back_unknown(self) -> bool {
+        Sound::SOUND.gives_back_unknown() && !self.breaks(Mutation::KeepOrphans)
+    }
+
+    pub(super) fn is_current(self, look: u64, known: u64) -> bool {
+        Sound::SOUND.is_current(look, known) || self.breaks(Mutation::OldLooks)
+    }
+
+    pub(super) fn believes_hints(self) -> bool {
+        Sound::SOUND.believes_hints() || self.breaks(Mutation::TrustHints)
+    }
+
+    pub(super) fn look_pace(self, settings: &Settings) -> Duration {
+        match self.broken {
+            Some(Mutation::HintsNotPaced) => Duration::ZERO,
+            _ => Sound::SOUND.look_pace(settings),
+        }
+    }
+
+    pub(super) fn believes_end(self, leads: bool) -> bool {
+        Sound::SOUND.believes_end(leads) && !(leads && self.breaks(Mutation::EndedGoesOn))
+    }
+
+    pub(super) fn confirms_handed_terms(self) -> bool {
+        Sound::SOUND.confirms_handed_terms() && !self.breaks(Mutation::TakenForGranted)
+    }
+
+    pub(super) fn is_confirmed(self, term: &TermRef, answers: &[TermBeat]) -> bool {
+        Sound::SOUND.is_confirmed(term, answers) || self.breaks(Mutation::AnyBeatTakesOn)
+    }
+
+    pub(super) fn heeds_rollbacks(self) -> bool {
+        Sound::SOUND.heeds_rollbacks() && !self.breaks(Mutation::BelieveRollbacks)
     }
 }

@@ -15,56 +15,83 @@
 //! it has seen: the store raises its era in that same step. Until then it leads
 //! nothing that it did not bid for.
 
-use super::{Event, Machine, Rule};
-use crate::{ElectionView, Mono, Seq, Term, TermNumber};
+use super::context::Context;
+use super::terms::Terms;
+use super::{Decisions, Event};
+use crate::{ElectionView, Incarnation, Seq, Term, TermNumber};
 
 /// Further than any member's knowledge can lag behind the journal.
 const FAR: u64 = 1 << 20;
 
-impl Machine {
-    /// A reply told where the journal stands; `seen` was known when it was asked.
-    pub(super) fn hear_of_place(&mut self, now: Mono, seen: Seq, found: Seq) {
-        if found == Seq::START || self.mutated(Rule::BelieveRollbacks) {
-            return;
-        }
-        if found < seen {
-            self.rolled_back(now, found);
-        } else {
-            self.behind = false;
-        }
-        self.seq = self.seq.max(found);
+/// What is known of the store's journal.
+#[derive(Clone, Copy, Debug, Default, Hash)]
+pub(super) struct Place {
+    /// The newest place that was heard of.
+    seq: Seq,
+    /// Whether the store has less than that, as far as is known.
+    is_behind: bool,
+}
+
+impl Place {
+    pub(super) fn seq(self) -> Seq {
+        self.seq
+    }
+
+    /// Whether the store has forgotten some of what it told.
+    pub(super) fn is_behind(self) -> bool {
+        self.is_behind
     }
 
     /// What the next join or bid says that was seen.
-    pub(super) fn has_seen(&self) -> Seq {
-        if self.mutated(Rule::BelieveRollbacks) { Seq::START } else { self.seq }
+    pub(super) fn to_tell(self, decide: Decisions) -> Seq {
+        if decide.heeds_rollbacks() { self.seq } else { Seq::START }
     }
 
-    /// A bid that is won now has at least this number, by what was shown of the
-    /// election: a term of another is followed by a higher one.
-    pub(super) fn least_after(&self, view: &ElectionView) -> TermNumber {
-        let me = self.membership.life().map(|life| life.member.incarnation);
-        let another = view.holder.as_ref().is_some_and(|h| Some(h.member.incarnation) != me);
-        if another { view.number.next() } else { view.number }
+    /// The store was found at an older place. Gives what to tell of it, once.
+    fn fall_behind(&mut self, found: Seq) -> Option<Event> {
+        let first = !core::mem::replace(&mut self.is_behind, true);
+        first.then_some(Event::RolledBack { seen: self.seq, found })
+    }
+}
+
+/// A bid that is won now has at least this number, by what was shown of the
+/// election: a term of another is followed by a higher one.
+pub(super) fn least_after(view: &ElectionView, me: Incarnation) -> TermNumber {
+    let another = view.holder.as_ref().is_some_and(|h| h.member.incarnation != me);
+    if another { view.number.next() } else { view.number }
+}
+
+impl Terms {
+    /// A reply told where the journal stands; `seen` was known when it was asked.
+    pub(super) fn hear_of_place(&mut self, cx: &mut Context<'_>, seen: Seq, found: Seq) {
+        if found == Seq::START || !cx.decide.heeds_rollbacks() {
+            return;
+        }
+        if found < seen {
+            self.rolled_back(cx, found);
+        } else {
+            cx.place.is_behind = false;
+        }
+        cx.place.seq = cx.place.seq.max(found);
     }
 
     /// Whether a win has a number that was given out before. It is not led, and what
     /// was seen counts for more than whatever the journal has by now.
-    pub(super) fn was_given_before(&mut self, now: Mono, won: &Term) -> bool {
+    pub(super) fn was_given_before(&mut self, cx: &mut Context<'_>, won: &Term) -> bool {
         let least = self.standings.get(&won.election).map(|c| c.least).unwrap_or_default();
-        if won.number >= least || self.mutated(Rule::BelieveRollbacks) {
+        if won.number >= least || !cx.decide.heeds_rollbacks() {
             return false;
         }
-        let found = self.seq;
-        self.seq = Seq::new(found.get().saturating_add(FAR));
-        self.rolled_back(now, found);
+        let found = cx.place.seq;
+        cx.place.seq = Seq::new(found.get().saturating_add(FAR));
+        self.rolled_back(cx, found);
         true
     }
 
-    fn rolled_back(&mut self, now: Mono, found: Seq) {
-        if !core::mem::replace(&mut self.behind, true) {
-            self.emit(Event::RolledBack { seen: self.seq, found });
+    fn rolled_back(&mut self, cx: &mut Context<'_>, found: Seq) {
+        if let Some(event) = cx.place.fall_behind(found) {
+            cx.emit(event);
         }
-        self.give_up_forgotten(now);
+        self.give_up_forgotten(cx);
     }
 }

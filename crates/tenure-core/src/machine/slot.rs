@@ -4,8 +4,8 @@
 use core::time::Duration;
 
 use super::RequestId;
-use crate::entropy::Entropy;
-use crate::{Mono, Seq, Settings};
+use super::context::Context;
+use crate::{Mono, Request, Seq};
 
 /// One kind of request: what is in flight, and when the next may go out.
 #[derive(Clone, Debug, Hash)]
@@ -47,18 +47,21 @@ impl<T> Slot<T> {
         self.flight.as_ref().map(|flight| flight.id)
     }
 
-    pub(super) fn begin(&mut self, flight: Flight<T>) {
+    /// Sends a request, and keeps what it will be needed for.
+    pub(super) fn send(&mut self, cx: &mut Context<'_>, request: Request, what: T) {
         debug_assert!(self.flight.is_none(), "one request of a kind at a time");
-        self.flight = Some(flight);
+        self.flight = Some(cx.send(request, what));
     }
 
     /// The request in flight, if it is the one with this number. Old numbers
     /// get nothing.
+    #[must_use]
     pub(super) fn take(&mut self, id: RequestId) -> Option<Flight<T>> {
         self.flight.take_if(|f| f.id == id)
     }
 
     /// The request in flight, if its time is over.
+    #[must_use]
     pub(super) fn take_overdue(&mut self, now: Mono) -> Option<Flight<T>> {
         self.flight.take_if(|f| now >= f.deadline)
     }
@@ -70,17 +73,15 @@ impl<T> Slot<T> {
 
     /// Backs off: doubled with each failure in a row, jittered, never beyond
     /// `at_most` (rule F1, H11).
-    pub(super) fn failed(
-        &mut self,
-        now: Mono,
-        settings: &Settings,
-        entropy: &mut Entropy,
-        at_most: Duration,
-    ) {
+    pub(super) fn failed(&mut self, cx: &mut Context<'_>, at_most: Duration) {
+        if !cx.decide.backs_off() {
+            return;
+        }
+        let settings = cx.settings;
         let doubled = settings.retry_least() * (1 << self.failures.min(16));
         let pause = doubled.min(settings.retry_most()).min(at_most).max(settings.retry_least());
         self.failures = self.failures.saturating_add(1);
-        self.not_before = now + entropy.jittered(pause);
+        self.not_before = cx.now + cx.entropy.jittered(pause);
     }
 
     /// Not before this moment, whatever happened so far.

@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use super::StopReason;
-use crate::{ElectionName, Incarnation, Mono, Nonce, Priority, TermNumber};
+use crate::{ElectionName, Incarnation, MemberId, Mono, Nonce, Priority, ReleaseCause, TermNumber};
 
 /// A member standing for one election, or leading it.
 #[derive(Clone, Debug, Hash)]
@@ -20,7 +20,7 @@ pub(super) struct Candidacy {
     pub(super) ahead: u32,
     /// The holder that was seen last.
     pub(super) holder: Option<Incarnation>,
-    /// [`Machine::activity`](super::Machine::activity) when its last bid was
+    /// [`Common::activity`](super::context::Common::activity) when its last bid was
     /// answered: a look sent before that says nothing new about it.
     pub(super) heard: u64,
     /// A bid that is won has at least this number: see `rollback.rs`.
@@ -149,6 +149,27 @@ impl Standings {
         self.drains.first().map(|(at, _)| *at)
     }
 
+    /// Whether it is in the claim in flight.
+    pub(super) fn is_bidding(&self, election: &ElectionName) -> bool {
+        self.get(election).is_some_and(|c| matches!(c.stage, Stage::Bidding))
+    }
+
+    /// Whether this bid for it is in the claim in flight.
+    pub(super) fn still_bids(&self, election: &ElectionName, nonce: Nonce) -> bool {
+        let candidacy = self.get(election);
+        candidacy.is_some_and(|c| matches!(c.stage, Stage::Bidding) && c.open_nonce == Some(nonce))
+    }
+
+    /// Why a term is being given up, and for whom.
+    pub(super) fn stopping_for(&self, election: &ElectionName) -> (ReleaseCause, Option<MemberId>) {
+        match self.get(election).map(|c| &c.stage) {
+            Some(Stage::Stopping { reason: StopReason::Asked { to, .. }, .. }) => {
+                (ReleaseCause::SteppedDown, to.clone())
+            }
+            _ => (ReleaseCause::Resigned, None),
+        }
+    }
+
     /// The term of this election that is held.
     pub(super) fn term(&self, election: &ElectionName) -> Option<TermNumber> {
         self.get(election)?.stage.term()
@@ -162,6 +183,11 @@ impl Standings {
     /// The elections whose terms are held.
     pub(super) fn led(&self) -> Vec<ElectionName> {
         self.terms().map(|(election, _)| election.clone()).collect()
+    }
+
+    /// All elections that are stood for or led.
+    pub(super) fn names(&self) -> Vec<ElectionName> {
+        self.by_election.keys().cloned().collect()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&ElectionName, &Candidacy)> {

@@ -73,7 +73,7 @@ fn a_term_is_handed_over_where_that_is_of_use() {
         script.win(1);
         script.resign("nightly", 1, None);
         let Request::Release(release) = script.take(is_release).request else { panic!() };
-        let expected = if hands { Settings::default().hand_over() } else { Duration::ZERO };
+        let expected = if hands { Settings::default().unconfirmed_grace() } else { Duration::ZERO };
         assert_eq!(release.hand_over, expected);
     }
 }

@@ -74,7 +74,7 @@ impl Run {
                 Output::Event(event) => self.hear(&event),
             }
         }
-        let held = self.machine.standings.held();
+        let held = self.machine.terms.standings.held();
         assert_eq!(held, self.leads.len(), "seed {}: {:?}", self.seed, self.leads);
         said
     }

@@ -269,7 +269,7 @@ impl Script {
     }
 
     pub(super) fn me(&self) -> MemberRef {
-        self.machine.membership.me().expect("joined")
+        self.machine.membership.life().expect("joined").member.clone()
     }
 
     /// Answers the claim that is out: everything in it is won, as `number`.

@@ -194,8 +194,12 @@ fn one_who_stepped_down_cools_down() {
         };
         script.stand("nightly");
         script.sent.retain(|out| is_join(&out.request));
-        let stale =
-            held_by("nightly", script.machine.membership.me().unwrap_or(member("me", 0)), 1, 1);
+        let stale = held_by(
+            "nightly",
+            script.machine.membership.life().map_or(member("me", 0), |life| life.member.clone()),
+            1,
+            1,
+        );
         let vacant = ElectionView::vacant(name("nightly"));
         let (mut claimed, mut looks) = (None, 0);
         while claimed.is_none() && script.now < Mono::from_millis(60_000) {

@@ -38,7 +38,7 @@ fn trust_is_that_of_the_newest_confirmed_request() {
     script.events.clear();
     script.reply(beat.id, Ok(alive(2)));
     assert_eq!(script.events, vec![], "the older request adds nothing");
-    assert_eq!(script.machine.trust_end(), Some(until));
+    assert_eq!(script.machine.terms.trust_end(), Some(until));
 }
 
 /// The margin left at each renewal is what was left of the trust before, and a
@@ -84,7 +84,7 @@ fn only_the_request_in_flight_extends_trust() {
     script.reply(given_up.id, Ok(alive(1)));
     script.reply(request_id(u64::MAX), Ok(alive(1)));
     assert_eq!(script.events, vec![]);
-    assert_eq!(script.machine.trust_end(), Some(Mono::from_millis(1_000 + TRUST)));
+    assert_eq!(script.machine.terms.trust_end(), Some(Mono::from_millis(1_000 + TRUST)));
 }
 
 /// T3, C8: the lost signal comes before anything is asked of the store.
@@ -182,17 +182,17 @@ fn trust_is_not_extended_while_a_term_is_missing() {
     script.stand("weekly");
     script.win(1);
     script.events.clear();
-    let until = script.machine.trust_end();
+    let until = script.machine.terms.trust_end();
     script.run_to(3_500);
     script.alive(1);
     assert_eq!(script.events, vec![]);
-    assert_eq!(script.machine.trust_end(), until);
+    assert_eq!(script.machine.terms.trust_end(), until);
     let me = script.me();
     script.seen([held_by("nightly", me, 1, 9_000)]);
     assert_eq!(script.lost(), [(name("weekly"), 1, LostReason::Superseded)]);
     script.run_to(6_000);
     script.first(is_beat).alive(1);
-    assert_eq!(script.machine.trust_end(), Some(Mono::from_millis(6_000 + TRUST)));
+    assert_eq!(script.machine.terms.trust_end(), Some(Mono::from_millis(6_000 + TRUST)));
 }
 
 /// A look that left before the win was heard of may have been answered before
@@ -224,7 +224,7 @@ fn every_extension_of_trust_is_told() {
             panic!("{:?}", script.events)
         };
         assert_eq!(*told, until);
-        assert_eq!(script.machine.trust_end(), Some(until));
+        assert_eq!(script.machine.terms.trust_end(), Some(until));
     }
     let reply = Box::new(Ok(alive(1)));
     script.feed(Input::Reply { id: request_id(1), result: reply });
