@@ -16,6 +16,11 @@ use crate::seen::Seen;
 /// a dead holder is taken over that much later at most.
 const KNOWN_WELL: u32 = 10;
 
+/// Beats that come more often than this in a ttl are not waited for one by one: loads at
+/// this pace know a beat well. Two beats may come close together, as after a pause, and
+/// the pace that they seem to have must not make a candidate load and bid as fast.
+const MOST_LOADS: u32 = 2 * KNOWN_WELL;
+
 /// What a term hangs on.
 #[derive(Clone, Debug)]
 pub(crate) enum Hold {
@@ -117,6 +122,9 @@ impl Judge<'_> {
             |looks| seen.unknown_after(not_before, looks, left, self.cells.options.drift_ppm);
         if unknown(2) < ttl / KNOWN_WELL || pace > ttl / 2 {
             return left;
+        }
+        if pace < ttl / MOST_LOADS {
+            return left.min(ttl / MOST_LOADS);
         }
         let next = self.next_beat(seen, not_before, pace).since(self.cells.now()).min(left);
         if unknown(1) < ttl / KNOWN_WELL {

@@ -1,11 +1,14 @@
 //! Removing records that nothing refers to any more. It is done in passing, in bounded
 //! steps, and decides nothing: a life that is over is over without it.
 
+use std::collections::BTreeSet;
+
 use tenure_core::{MemberRef, ReleaseCause};
 use tenure_store::Result;
 
 use super::Lives;
 use crate::cells::{ATTEMPTS, partly, too_busy};
+use crate::memory::Memory;
 use crate::record::Record;
 use crate::record::candidacies::CandidaciesRecord;
 use crate::record::election::ElectionRecord;
@@ -21,13 +24,23 @@ impl Lives<'_> {
     /// removes its records once nothing refers to them. Where there are very many
     /// elections that is left to whoever takes them: they are void with the life.
     pub(super) async fn clear_away(&self, who: &MemberRef, cause: ReleaseCause) -> Result<()> {
-        let few = self.reader.load_up_to(FEW).await?;
-        let Some(elections) = few else { return Ok(()) };
         // Of its own life, and of those that only its record proves to be over.
-        let of_member = |s: &&Seen<ElectionRecord>| {
+        let of_member = |s: &Seen<ElectionRecord>| {
             s.record.holder.as_ref().is_some_and(|holder| holder.member == who.id)
         };
-        let held: Vec<_> = elections.iter().filter(of_member).collect();
+        // A listing may lag behind what this observer has written itself. A term that
+        // it misses would be left without the record that proves it to be over.
+        let prefix = self.cells.keys.elections(self.ns);
+        let known = |memory: &Memory| -> Vec<Seen<ElectionRecord>> {
+            let seen = memory.elections.below(&prefix).map(|(_, seen)| seen);
+            seen.filter(|seen| of_member(seen)).take(FEW).cloned().collect()
+        };
+        let known = known(&self.cells.memory());
+        let few = self.reader.load_up_to(FEW).await?;
+        let Some(listed) = few else { return Ok(()) };
+        let names: BTreeSet<_> = listed.iter().map(|s| s.record.election.clone()).collect();
+        let unlisted = known.into_iter().filter(|s| !names.contains(&s.record.election));
+        let held: Vec<_> = listed.into_iter().filter(of_member).chain(unlisted).collect();
         let record = self.cells.known::<MemberRecord>(&self.cells.keys.member(self.ns, &who.id));
         for seen in held {
             let Some(holder) = seen.record.holder.as_ref().map(|holder| holder.member()) else {

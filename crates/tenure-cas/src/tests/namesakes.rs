@@ -18,6 +18,20 @@ fn a_namesake_ends_no_leader_whose_election_a_listing_does_not_show() {
     assert!(leader.keeps("e", 1));
 }
 
+/// C31: a leader that leaves gives up what it won, also where a listing does not show the
+/// win yet. Its record is removed with the rest; a term that was left would have to be
+/// waited out.
+#[test]
+fn a_leader_that_leaves_is_not_waited_for_where_a_listing_lags() {
+    let wire = Wire::default();
+    let leader = Process::joined(&wire, "a", 1);
+    wire.let_listings_lag();
+    leader.win("e", 1);
+    ready(leader.store.leave(&ns(), &leader.me)).unwrap();
+    let other = Process::joined(&wire, "b", 2);
+    assert_eq!(other.win("e", 1), 2);
+}
+
 /// C1: the leader wins after the newcomer has looked, and before its swap arrives.
 #[test]
 fn a_win_between_a_newcomers_look_and_its_swap_is_respected() {
