@@ -140,8 +140,7 @@ impl Operator {
 
     /// Says that the store was restored from a backup, rolled back or copied, and may
     /// have forgotten terms that it gave out. The next number of every election jumps
-    /// by at least 2^20, so that no forgotten number is given out again; leaders are not
-    /// disturbed. The answer is [`Amended::Restored`], or an error from a store that
+    /// above what may have been forgotten, and leaders go on leading. The answer is [`Amended::Restored`], or an error from a store that
     /// cannot.
     pub async fn restored(&self) -> Result<Amended> {
         self.client.amend(Amend::Restored { by: self.client.note() }).await
