@@ -149,11 +149,13 @@ impl Reader<'_> {
     }
 
     /// The election; from memory, if its holder's record says that nothing happened to
-    /// it.
+    /// it. Not if it was paused: a resumption changes no holder's record, and a bid for
+    /// what memory has as paused would not be made.
     async fn load_one(&self, name: &ElectionName, load: Load) -> Result<Found> {
         let key = self.cells.keys.election(self.ns, name);
         if load == Load::Changed
             && let Some(known) = self.cells.known::<ElectionRecord>(&key)
+            && known.record.paused.is_none()
             && let Some(holder) = &known.record.holder
             && let member = self.cells.keys.member(self.ns, &holder.member)
             && self.cells.memory().is_unchanged(&key, &member, holder.incarnation, FROM_MEMORY)

@@ -73,6 +73,23 @@ fn a_pause_keeps_the_incumbent_and_lets_nobody_in_until_it_is_lifted() {
     assert_eq!(b.win("e", 1), 2);
 }
 
+/// E6: a candidate that saw the pause finds the resumption, though the holder's record
+/// says nothing of it: the operator took the holder for dead.
+#[test]
+fn a_candidate_that_saw_a_pause_finds_the_resumption() {
+    let (wire, a, b) = pair();
+    let operator = Process::new(&wire, "c", 3);
+    a.win("e", 1);
+    operator.amend(pause("e"));
+    operator.clock.advance(WIDE * 2);
+    for _ in 0..3 {
+        assert!(b.lose("e", 1).paused.is_some());
+    }
+    assert!(matches!(operator.amend(resume("e")), Amended::Done { .. }));
+    assert!(a.keeps("e", 1));
+    assert!(b.lose("e", 1).paused.is_none());
+}
+
 /// E6: also where nobody ever stood.
 #[test]
 fn an_election_can_be_paused_before_its_first_term() {
