@@ -164,6 +164,8 @@ pub enum StoreKind {
     Judging,
     /// The real `CasStore` over a register that is reached by messages.
     Cas,
+    /// The real `TurnStore`, over rows that judge and are reached by messages.
+    Turns,
     /// One that judges, with a copy that lags behind and may be promoted: what
     /// was acknowledged last is then forgotten.
     Replicated,

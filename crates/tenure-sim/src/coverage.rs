@@ -31,6 +31,8 @@ const SITUATIONS: &[Situation] = &[
     "a member was evicted and waited out",
     "a step-down was asked for a term that was over",
     "a term was given back unknown",
+    "a turn was refused by a guard",
+    "a turn waited for the lock",
     "a term was handed over",
     "a term that was handed over lapsed",
     "a term that was handed over was taken on by a heartbeat",
@@ -95,6 +97,12 @@ impl Coverage {
                     self.applied(request, reply, entries);
                 }
                 self.written(entries);
+            }
+            Fact::Stepped { step, .. } => {
+                if step.conflict {
+                    self.mark("a turn was refused by a guard");
+                }
+                self.written(&step.entries);
             }
             Fact::Amended { answer, entries, .. } => {
                 match answer {

@@ -6,6 +6,7 @@ use tenure_core::{
 };
 
 use crate::clock::Nanos;
+use crate::store::Step;
 
 /// One run of one process: the place it has in the world, and how often it
 /// was started there.
@@ -115,6 +116,16 @@ pub enum Fact<'a> {
         reply: &'a Result<Reply, Failed>,
         /// What it wrote into the journal.
         entries: &'a [Entry],
+    },
+    /// The service of a store whose rows lie elsewhere carried out a step: a look, a turn or
+    /// a heartbeat.
+    Stepped {
+        /// Whose request it belongs to; `None` for an operator's.
+        by: Option<Who>,
+        /// By the service's clock, at the moment of the step.
+        store: Mono,
+        /// What it changed.
+        step: &'a Step,
     },
     /// The store carried out an operator's request.
     Amended {

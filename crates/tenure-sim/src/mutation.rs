@@ -17,6 +17,8 @@ pub enum Mutation {
     Store(StoreRule),
     /// A rule of the compare-and-swap family's.
     Cas(CasRule),
+    /// A rule of a store's whose rows lie elsewhere.
+    Turns(TurnRule),
     /// T2: the members' clocks stop while their hosts are suspended.
     SuspendNotCounted,
 }
@@ -47,6 +49,17 @@ pub enum StoreRule {
     AnyoneLeads,
     /// E6: a pause is written down and not heeded.
     PauseIgnored,
+}
+
+/// A guard of a turn, broken on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnRule {
+    /// M1: whether the caller still lives is not looked at once more when the turn comes.
+    CallerNotChecked,
+    /// M2: a member's row is written over although a heartbeat has changed it since.
+    MemberGuardDropped,
+    /// M1, M2: the service reads its clock before it has the lock, and not after.
+    ClockBeforeLock,
 }
 
 impl Mutation {
@@ -90,6 +103,9 @@ impl Mutation {
         Mutation::Cas(CasRule::MissingIsOver),
         Mutation::Cas(CasRule::AnchorIgnoresDrift),
         Mutation::Cas(CasRule::JoinTrustsListing),
+        Mutation::Turns(TurnRule::CallerNotChecked),
+        Mutation::Turns(TurnRule::MemberGuardDropped),
+        Mutation::Turns(TurnRule::ClockBeforeLock),
     ];
 
     /// Its name on the command line.
@@ -99,6 +115,7 @@ impl Mutation {
             Mutation::Machine(rule) => format!("{rule:?}"),
             Mutation::Store(rule) => format!("{rule:?}"),
             Mutation::Cas(rule) => format!("Cas{rule:?}"),
+            Mutation::Turns(rule) => format!("Turns{rule:?}"),
             Mutation::SuspendNotCounted => "SuspendNotCounted".to_owned(),
         }
     }
@@ -108,6 +125,7 @@ impl Mutation {
     pub fn scenario(self) -> Option<Scenario> {
         match self {
             Mutation::Cas(_) => Some(Scenario::Cas),
+            Mutation::Turns(_) => Some(Scenario::Turns),
             Mutation::Machine(Machine::BelieveRollbacks)
             | Mutation::Store(StoreRule::EraWithoutClock) => Some(Scenario::Jump),
             _ => None,

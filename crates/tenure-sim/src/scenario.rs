@@ -25,6 +25,8 @@ pub enum Scenario {
     Beyond,
     /// Like the swarm, on a compare-and-swap store.
     Cas,
+    /// Like the swarm, on rows that are reached by looks and turns.
+    Turns,
     /// Like the swarm, on a store whose copy takes over without the last writes.
     Replica,
     /// The same, with a copy that jumps over the numbers it may have forgotten.
@@ -33,7 +35,7 @@ pub enum Scenario {
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Scenario; 10] = [
+    pub const ALL: [Scenario; 11] = [
         Scenario::Swarm,
         Scenario::Calm,
         Scenario::Clocks,
@@ -42,6 +44,7 @@ impl Scenario {
         Scenario::Operators,
         Scenario::Beyond,
         Scenario::Cas,
+        Scenario::Turns,
         Scenario::Replica,
         Scenario::Jump,
     ];
@@ -51,6 +54,7 @@ impl Scenario {
     #[must_use]
     pub fn of(seed: u64) -> Self {
         match seed % 16 {
+            6 => Scenario::Turns,
             7 => Scenario::Cas,
             8 => Scenario::Replica,
             15 => Scenario::Jump,
@@ -76,6 +80,7 @@ impl Scenario {
             Scenario::Operators => "operators",
             Scenario::Beyond => "beyond",
             Scenario::Cas => "cas",
+            Scenario::Turns => "turns",
             Scenario::Replica => "replica",
             Scenario::Jump => "jump",
         }
@@ -86,7 +91,7 @@ impl Scenario {
         use Feature::*;
         match self {
             Scenario::Swarm | Scenario::Beyond | Scenario::Cas => None,
-            Scenario::Replica | Scenario::Jump => None,
+            Scenario::Turns | Scenario::Replica | Scenario::Jump => None,
             Scenario::Calm => Some(&[Priorities, MixedTimings, SmallBatches]),
             Scenario::Clocks => Some(&[Drift, Stops, Suspends, Stragglers, MixedTimings, NoWatch]),
             Scenario::Network => {
@@ -131,6 +136,7 @@ impl Scenario {
                 let by_hand = config.seed.is_multiple_of(3);
                 config.features = config.features.with(Feature::Removals, by_hand);
             }
+            Scenario::Turns => config.store = StoreKind::Turns,
             Scenario::Replica => config.store = StoreKind::Replicated,
             Scenario::Jump => config.store = StoreKind::Jumping,
             _ => {}

@@ -71,6 +71,12 @@ fn line(fact: &Fact<'_>) -> String {
             reply(result),
             written(entries)
         ),
+        Fact::Stepped { step, .. } if step.is_idle() => String::new(),
+        Fact::Stepped { by, store, step } => {
+            let by = by.map_or_else(|| "operator".to_owned(), |who| who.to_string());
+            let what = if step.conflict { "conflict" } else { "step" };
+            format!("rows ({store}): {by} {what}{}", written(&step.entries))
+        }
         Fact::Amended { store, amend, answer, entries } => {
             format!("store ({store}): operator {amend:?} => {answer:?}{}", written(entries))
         }
@@ -198,6 +204,9 @@ pub(crate) fn fold(hash: &mut TraceHash, now: Nanos, fact: &Fact<'_>) {
         Fact::Surveyed { elections } => (15, 0, elections.len() as u64),
         Fact::Over => (16, 0, 0),
         Fact::Promoted { lost } => (17, 0, *lost as u64),
+        Fact::Stepped { by, store, step } => {
+            (18, by.as_ref().map_or(0, place), store.as_nanos() ^ step.entries.len() as u64)
+        }
     };
     hash.fold(kind);
     hash.fold(who);

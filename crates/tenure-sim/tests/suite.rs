@@ -109,6 +109,14 @@ fn worlds_on_a_compare_and_swap_store_keep_every_promise() {
     keeps_every_promise(&Suite { scenario: Some(Scenario::Cas), ..one_core(0..200) });
 }
 
+/// M1, M2, promises 1 to 4 where the rules run on a copy of the rows: pauses, lost, late and
+/// doubled messages, other turns and heartbeats between a look and its turn, and a turn that
+/// waits for the service's lock.
+#[test]
+fn worlds_on_rows_that_lie_elsewhere_keep_every_promise() {
+    keeps_every_promise(&Suite { scenario: Some(Scenario::Turns), ..one_core(0..200) });
+}
+
 /// A run is a function of its seed, and different seeds give different runs.
 #[test]
 fn a_rerun_leaves_the_same_and_another_seed_does_not() {

@@ -10,6 +10,7 @@ use tenure_core::{
 
 use super::{Invariant, Setup, entries};
 use crate::clock::Nanos;
+use crate::config::StoreKind;
 use crate::fact::{Fact, Who};
 
 #[derive(Debug)]
@@ -32,6 +33,9 @@ pub(super) struct Losses {
     beat: BTreeMap<Who, (u64, Mono)>,
     /// Who must have lost everything once it has handled what it was fed.
     must_lose: Option<Who>,
+    /// The looks under way, where no step of the store's is an answer by itself and
+    /// answers are known only when they arrive.
+    looks: Option<BTreeMap<(Who, u64), Query>>,
 }
 
 impl Losses {
@@ -47,6 +51,21 @@ impl Losses {
             unshown: BTreeSet::new(),
             beat: BTreeMap::new(),
             must_lose: None,
+            looks: (setup.config.store == StoreKind::Turns).then(BTreeMap::new),
+        }
+    }
+
+    /// What an answer says of the terms that somebody leads.
+    fn answered(&mut self, who: Who, query: Option<&Query>, reply: &Reply) {
+        match (query, reply) {
+            (Some(query), Reply::Read(snapshot)) => self.looked(who, query, snapshot),
+            (_, Reply::Heartbeat(Beat::Alive { terms, .. })) => {
+                for beat in terms.iter().filter(|beat| beat.outcome == TermOutcome::Lost) {
+                    let (election, number) = (beat.term.election.clone(), beat.term.number);
+                    self.unshown.insert((who, election, number));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -131,22 +150,24 @@ impl Invariant for Losses {
                 let by = *local + self.settings[who.process].request_timeout();
                 self.beat.insert(*who, (*id, by));
             }
-            Fact::Applied {
-                who,
-                request: Request::Read(query),
-                reply: Ok(Reply::Read(snapshot)),
-                ..
-            } => self.looked(*who, query, snapshot),
-            Fact::Applied {
-                who, reply: Ok(Reply::Heartbeat(Beat::Alive { terms, .. })), ..
-            } => {
-                for beat in terms.iter().filter(|beat| beat.outcome == TermOutcome::Lost) {
-                    let (election, number) = (beat.term.election.clone(), beat.term.number);
-                    self.unshown.insert((*who, election, number));
+            Fact::Sent { who, id, request: Request::Read(query), .. } => {
+                if let Some(looks) = &mut self.looks {
+                    looks.insert((*who, *id), query.clone());
                 }
+            }
+            Fact::Applied { who, request, reply: Ok(reply), .. } => {
+                let query = match request {
+                    Request::Read(query) => Some(query),
+                    _ => None,
+                };
+                self.answered(*who, query, reply);
             }
             Fact::Fed { who, local, input: Input::Reply { id, result } } => {
                 self.must_lose = None;
+                if let (Some(looks), Ok(reply)) = (&mut self.looks, &**result) {
+                    let query = looks.remove(&(*who, id.get()));
+                    self.answered(*who, query.as_ref(), reply);
+                }
                 if let Ok(reply) = &**result {
                     self.fed(*who, *local, id.get(), reply);
                 }

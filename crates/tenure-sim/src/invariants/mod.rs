@@ -33,6 +33,7 @@ mod orphans;
 mod pauses;
 mod replication;
 mod rollbacks;
+mod rows;
 mod somebody_leads;
 mod spinning;
 mod strays;
@@ -118,6 +119,7 @@ impl Checks {
             (Box::new(fence::Fence::default()), fence),
             (Box::new(observers::NeverBack::new(&setup)), older),
             (Box::new(members::Members::default()), After::NotJudged),
+            (Box::new(rows::GuardedRows::default()), After::NotJudged),
             (Box::new(journal::Journal::default()), After::NotJudged),
             (Box::new(giving_up::GivingUp::default()), After::Holds),
             (Box::new(one_term_a_bid::OneTermABid::default()), After::NotJudged),
@@ -186,6 +188,7 @@ impl Checks {
 fn entries<'a>(fact: &Fact<'a>) -> &'a [tenure_core::Entry] {
     match fact {
         Fact::Applied { entries, .. } | Fact::Amended { entries, .. } => entries,
+        Fact::Stepped { step, .. } => &step.entries,
         _ => &[],
     }
 }

@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_core::{Amend, Amended, ElectionName, Event, Incarnation, TermNumber};
+use tenure_core::{
+    Amend, Amended, ElectionName, EndCause, Event, Happening, Incarnation, TermNumber,
+};
 
 use super::{Invariant, Setup};
 use crate::clock::Nanos;
@@ -118,6 +120,15 @@ impl Invariant for OneTrusts {
                 ..
             } => {
                 self.excused.insert(member.incarnation);
+                return Ok(());
+            }
+            // In two steps: the entry tells. Whoever was condemned before is waited out.
+            Fact::Stepped { by: None, step, .. } => {
+                let evicted = step.entries.iter().filter_map(|entry| match &entry.what {
+                    Happening::Ended { member, cause: EndCause::Evicted } => Some(member),
+                    _ => None,
+                });
+                self.excused.extend(evicted.map(|member| member.incarnation));
                 return Ok(());
             }
             _ => return Ok(()),

@@ -2,29 +2,24 @@
 //! register whose every operation is a message of its own.
 
 use std::collections::BTreeMap;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
-
 use std::fmt;
+use std::sync::Arc;
 
-use tenure_cas::CasRule;
 use tenure_cas::{
-    CasOptions, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed, Swapped,
-    Version,
+    CasOptions, CasRule, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed,
+    Swapped, Version,
 };
 use tenure_core::{
-    Amend, Amended, ElectionName, Failed, MemberId, MemberRef, Mono, Namespace, Query, Reply,
-    Request, RequestId, TermNumber, Timestamp, Which,
+    Amend, Amended, ElectionName, MemberId, MemberRef, Mono, Namespace, Query, Request, RequestId,
+    TermNumber, Which,
 };
-use tenure_store::{Clock, Result, Store, perform, to_machine};
+use tenure_store::Result;
 
+use super::remote::{Answered, Call, Caller, Client, Fate, SetClock, Wire, odd, ready};
 use crate::fact::Who;
 
 /// An operation of the register, on its way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Op {
     Load(String, Option<Version>),
     Swap(String, Expect, Vec<u8>),
@@ -53,82 +48,17 @@ impl Op {
     }
 }
 
-/// What becomes of an operation at the register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// It is carried out and answered.
-    Done,
-    /// It is carried out and answered with an error that leaves it open.
-    DoneUnsaid,
-    /// It is not carried out, and the error says so.
-    Refused,
-    /// It is not carried out, and the error leaves it open.
-    Unclear,
-}
-
-/// What a process and the register have between them.
-#[derive(Debug, Default)]
-struct Wire {
-    calls: u64,
-    outbox: Vec<u64>,
-    ops: BTreeMap<u64, (Who, Op)>,
-    answers: BTreeMap<u64, Answer>,
-    waiting: BTreeMap<u64, Waker>,
-}
-
 /// The register as one process reaches it.
 #[derive(Clone, Debug)]
 struct Remote {
     who: Who,
-    wire: Arc<Mutex<Wire>>,
-}
-
-/// One call of a [`Remote`].
-struct Call {
-    id: u64,
-    wire: Arc<Mutex<Wire>>,
-}
-
-fn locked(wire: &Mutex<Wire>) -> MutexGuard<'_, Wire> {
-    wire.lock().unwrap_or_else(PoisonError::into_inner)
+    wire: Wire<Op, Answer>,
 }
 
 impl Remote {
-    fn call(&self, op: Op) -> Call {
-        let mut wire = locked(&self.wire);
-        wire.calls += 1;
-        let id = wire.calls;
-        wire.ops.insert(id, (self.who, op));
-        wire.outbox.push(id);
-        Call { id, wire: Arc::clone(&self.wire) }
+    fn call(&self, op: Op) -> Call<Op, Answer> {
+        self.wire.call(Some(self.who), op)
     }
-}
-
-impl Future for Call {
-    type Output = Answer;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
-        let mut wire = locked(&self.wire);
-        if let Some(answer) = wire.answers.remove(&self.id) {
-            return Poll::Ready(answer);
-        }
-        wire.waiting.insert(self.id, context.waker().clone());
-        Poll::Pending
-    }
-}
-
-impl Drop for Call {
-    fn drop(&mut self) {
-        let mut wire = locked(&self.wire);
-        wire.waiting.remove(&self.id);
-        wire.answers.remove(&self.id);
-    }
-}
-
-/// An answer of another kind than what was asked cannot be.
-fn odd<T>() -> Result<T> {
-    let kind = tenure_store::ErrorKind::Internal;
-    Err(tenure_store::Error::new(kind, "the register answered something else").maybe_applied())
 }
 
 #[async_trait::async_trait]
@@ -162,38 +92,10 @@ impl Register for Remote {
     }
 }
 
-/// A clock that shows what the world last set it to.
-#[derive(Clone, Debug, Default)]
-struct SetClock(Arc<AtomicU64>);
-
-impl Clock for SetClock {
-    fn now(&self) -> Mono {
-        Mono::from_nanos(self.0.load(Ordering::Relaxed))
-    }
-
-    fn wall(&self) -> Timestamp {
-        Timestamp::default()
-    }
-}
-
-/// A request that a process works on.
-struct Task {
-    id: RequestId,
-    deadline: Mono,
-    future: Pin<Box<dyn Future<Output = Result<Reply>> + Send>>,
-}
-
-/// One process's store.
-struct Client {
-    store: Arc<CasStore>,
-    clock: SetClock,
-    tasks: Vec<Task>,
-}
-
 /// The register, and the stores of all processes.
 pub(crate) struct CasWorld {
     register: MemoryRegister,
-    wire: Arc<Mutex<Wire>>,
+    wire: Wire<Op, Answer>,
     clients: BTreeMap<Who, Client>,
     drift_ppm: u32,
     /// A rule that every process's store breaks.
@@ -213,105 +115,64 @@ impl fmt::Debug for CasWorld {
     }
 }
 
-/// Polls a future that is ready at once.
-fn ready<T>(future: impl Future<Output = T>) -> Option<T> {
-    let mut future = std::pin::pin!(future);
-    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => Some(value),
-        Poll::Pending => None,
-    }
-}
-
 impl CasWorld {
-    pub(crate) fn new(drift_ppm: u32, broken: Option<CasRule>, listings_lag: bool) -> Self {
+    pub(super) fn new(drift_ppm: u32, broken: Option<CasRule>, listings_lag: bool) -> Self {
         let register = MemoryRegister::new();
         let mut world = Self {
             register: register.clone(),
-            wire: Arc::default(),
+            wire: Wire::default(),
             clients: BTreeMap::new(),
             drift_ppm,
             broken,
             stale: listings_lag.then(BTreeMap::new),
             eye: None,
         };
-        world.eye = world.client(Arc::new(register));
+        world.eye = world.client(Arc::new(register), None);
         world
     }
 
-    fn client(&self, register: Arc<dyn Register>) -> Option<Client> {
+    fn client(&self, register: Arc<dyn Register>, broken: Option<CasRule>) -> Option<Client> {
         let clock = SetClock::default();
         let options = CasOptions { drift_ppm: self.drift_ppm, seed: 1, ..CasOptions::default() };
         let store = CasStore::new(register, Arc::new(clock.clone()), options).ok()?;
-        Some(Client { store: Arc::new(store), clock, tasks: Vec::new() })
+        if let Some(rule) = broken {
+            store.mutate(rule);
+        }
+        Some(Client::new(Arc::new(store), clock))
     }
 
-    pub(crate) fn started(&mut self, who: Who) {
-        let remote = Remote { who, wire: Arc::clone(&self.wire) };
-        if let Some(client) = self.client(Arc::new(remote)) {
-            if let Some(rule) = self.broken {
-                client.store.mutate(rule);
-            }
+    pub(super) fn started(&mut self, who: Who) {
+        let remote = Remote { who, wire: self.wire.clone() };
+        if let Some(client) = self.client(Arc::new(remote), self.broken) {
             self.clients.insert(who, client);
         }
     }
 
-    pub(crate) fn gone(&mut self, who: Who) {
+    pub(super) fn gone(&mut self, who: Who) {
         self.clients.remove(&who);
     }
 
-    /// Begins a request.
-    pub(crate) fn begin(&mut self, who: Who, id: RequestId, deadline: Mono, request: Request) {
-        let Some(client) = self.clients.get_mut(&who) else { return };
-        let store = Arc::clone(&client.store);
-        let future =
-            Box::pin(async move { perform(store.as_ref(), &Namespace::default(), &request).await });
-        client.tasks.push(Task { id, deadline, future });
+    pub(super) fn begin(&mut self, who: Who, id: RequestId, deadline: Mono, request: Request) {
+        if let Some(client) = self.clients.get_mut(&who) {
+            client.begin(id, deadline, request);
+        }
     }
 
-    /// Goes on with every request of a process; gives what is answered.
-    pub(crate) fn poll(
-        &mut self,
-        who: Who,
-        local: Mono,
-    ) -> Vec<(RequestId, std::result::Result<Reply, Failed>)> {
-        let Some(client) = self.clients.get_mut(&who) else { return Vec::new() };
-        client.clock.0.store(local.as_nanos(), Ordering::Relaxed);
-        let mut answered = Vec::new();
-        client.tasks.retain_mut(|task| {
-            if local >= task.deadline {
-                return false;
-            }
-            match task.future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(result) => {
-                    answered.push((task.id, to_machine(result)));
-                    false
-                }
-                Poll::Pending => true,
-            }
-        });
-        answered
+    pub(super) fn poll(&mut self, who: Who, local: Mono) -> (Answered, Vec<u64>) {
+        let Some(client) = self.clients.get_mut(&who) else { return Default::default() };
+        (client.poll(local), self.wire.sent())
     }
 
-    /// The calls that were made since this was last asked.
-    pub(crate) fn calls(&mut self) -> Vec<u64> {
-        std::mem::take(&mut locked(&self.wire).outbox)
+    /// An operation reaches the register. Gives whom to answer, and the answer's number.
+    pub(super) fn arrive(&mut self, call: u64, fate: Fate) -> Option<(Caller, u64)> {
+        let (who, op) = self.wire.take(call)?;
+        let done = if fate.acts() { Some(self.carry_out(&op)?) } else { None };
+        let failed = fate.error().map(|error| op.failed(error));
+        Some((who, self.wire.answer(call, failed.or(done)?)))
     }
 
-    /// An operation reaches the register. Gives whom to answer.
-    pub(crate) fn arrive(&mut self, call: u64, fate: Fate) -> Option<Who> {
-        let (who, op) = locked(&self.wire).ops.remove(&call)?;
-        let error = tenure_store::Error::new(tenure_store::ErrorKind::Unreachable, "it failed");
-        let answer = match fate {
-            Fate::Done => self.carry_out(&op)?,
-            Fate::DoneUnsaid => {
-                self.carry_out(&op)?;
-                op.failed(error.maybe_applied())
-            }
-            Fate::Refused => op.failed(error),
-            Fate::Unclear => op.failed(error.maybe_applied()),
-        };
-        locked(&self.wire).answers.insert(call, answer);
-        Some(who)
+    pub(super) fn answered(&mut self, answer: u64) {
+        self.wire.arrived(answer);
     }
 
     /// What a listing shows that was made now.
@@ -339,14 +200,6 @@ impl CasWorld {
         }
     }
 
-    /// An answer reaches its process.
-    pub(crate) fn answered(&mut self, call: u64) {
-        let waker = locked(&self.wire).waiting.remove(&call);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
     /// Removes a member's record, as somebody with the service's own tools does.
     pub(crate) fn remove_member(&mut self, id: &MemberId) {
         let key = format!("tenure/default/members/{id}");
@@ -357,23 +210,23 @@ impl CasWorld {
 
     fn look(&self, now: Mono, query: &Query) -> tenure_core::Snapshot {
         let Some(eye) = &self.eye else { return tenure_core::Snapshot::default() };
-        eye.clock.0.store(now.as_nanos(), Ordering::Relaxed);
+        eye.clock.set(now);
         let seen = ready(eye.store.read(&Namespace::default(), query));
         seen.and_then(Result::ok).unwrap_or_default()
     }
 
-    pub(crate) fn amend(&mut self, now: Mono, amend: &Amend) -> Option<Amended> {
+    pub(super) fn amend(&mut self, now: Mono, amend: &Amend) -> Option<Amended> {
         let eye = self.eye.as_ref()?;
-        eye.clock.0.store(now.as_nanos(), Ordering::Relaxed);
+        eye.clock.set(now);
         ready(eye.store.amend(&Namespace::default(), amend))?.ok()
     }
 
-    pub(crate) fn newest(&self, now: Mono, election: &ElectionName) -> TermNumber {
+    pub(super) fn newest(&self, now: Mono, election: &ElectionName) -> TermNumber {
         let seen = self.look(now, &Query::elections([election.clone()]));
         seen.elections.first().map_or(TermNumber::NONE, |view| view.number)
     }
 
-    pub(crate) fn holder(
+    pub(super) fn holder(
         &self,
         now: Mono,
         election: &ElectionName,
@@ -383,7 +236,7 @@ impl CasWorld {
         Some((view.holder?.member, view.number))
     }
 
-    pub(crate) fn everything(&self, now: Mono) -> tenure_core::Snapshot {
+    pub(super) fn everything(&self, now: Mono) -> tenure_core::Snapshot {
         self.look(now, &Query { which: Which::All, members: true, ..Query::nothing() })
     }
 }

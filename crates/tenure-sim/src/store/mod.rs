@@ -2,18 +2,24 @@
 
 mod broken;
 mod cas;
+mod remote;
 mod replica;
+mod turns;
 
 use tenure_core::{
-    Amend, Amended, ElectionName, Entry, Era, MemberRef, Mono, Query, Reply, Request, Seq,
-    TermNumber, Timestamp, Which,
+    Amend, Amended, ElectionName, Entry, Era, MemberRef, Mono, Query, Reply, Request, RequestId,
+    Seq, TermNumber, Timestamp, Which,
 };
 use tenure_store::MemoryState;
 
 use self::broken::Broken;
 use self::cas::CasWorld;
-pub(crate) use self::cas::Fate;
+use self::remote::Answered;
+pub(crate) use self::remote::{Caller, Fate};
 use self::replica::Replica;
+pub(crate) use self::turns::Arrived;
+pub use self::turns::Step;
+use self::turns::TurnWorld;
 use crate::config::{Config, Feature, StoreKind};
 use crate::fact::Who;
 use crate::mutation::{Mutation, StoreRule};
@@ -24,6 +30,8 @@ pub(crate) struct SimStore {
     state: MemoryState,
     /// Set where the world has a compare-and-swap store instead.
     pub(crate) cas: Option<CasWorld>,
+    /// Set where the world has rows that are reached by looks and turns instead.
+    pub(crate) turns: Option<TurnWorld>,
     /// Set where the world has a copy that lags behind.
     replica: Option<Replica>,
     broken: Option<Broken>,
@@ -45,13 +53,19 @@ impl SimStore {
             let lags = config.features.has(Feature::Namesakes);
             CasWorld::new(config.drift_ppm, rule, lags)
         });
+        let turns = (config.store == StoreKind::Turns).then(|| {
+            TurnWorld::new(match mutation {
+                Some(Mutation::Turns(rule)) => Some(rule),
+                _ => None,
+            })
+        });
         let replica = config.store.forgets().then(|| Replica::new(config.store));
         let state = match &replica {
             // It is copied with every write.
             Some(_) => MemoryState::keeping(replica::JOURNAL),
             None => MemoryState::new(),
         };
-        Self { state, cas, replica, broken, retold: Vec::new() }
+        Self { state, cas, turns, replica, broken, retold: Vec::new() }
     }
 
     pub(crate) fn perform(&mut self, now: Mono, wall: Timestamp, request: &Request) -> Reply {
@@ -100,6 +114,9 @@ impl SimStore {
     pub(crate) fn amend(&mut self, now: Mono, wall: Timestamp, amend: &Amend) -> Option<Amended> {
         if let Some(cas) = &mut self.cas {
             return cas.amend(now, amend);
+        }
+        if let Some(turns) = &mut self.turns {
+            return turns.amend(now, amend);
         }
         let wall = self.number_clock(wall);
         let before = self.state.seq();
@@ -150,10 +167,13 @@ impl SimStore {
     }
 
     pub(crate) fn seq(&self) -> Seq {
-        self.state.seq()
+        self.turns.as_ref().map_or_else(|| self.state.seq(), TurnWorld::seq)
     }
 
     pub(crate) fn after(&self, position: Seq) -> Vec<Entry> {
+        if let Some(turns) = &self.turns {
+            return turns.entries_after(position);
+        }
         let mut entries = written_after(&self.state, position);
         for entry in &mut entries {
             if let Some(retold) = self.retold.iter().find(|retold| retold.seq == entry.seq) {
@@ -168,6 +188,9 @@ impl SimStore {
         if let Some(cas) = &self.cas {
             return cas.newest(now, election);
         }
+        if let Some(turns) = &self.turns {
+            return turns.newest(now, election);
+        }
         let seen = self.state.read(Mono::ZERO, &Query::elections([election.clone()]));
         seen.elections.first().map_or(TermNumber::NONE, |view| view.number)
     }
@@ -181,6 +204,9 @@ impl SimStore {
         if let Some(cas) = &self.cas {
             return cas.holder(now, election);
         }
+        if let Some(turns) = &self.turns {
+            return turns.holder(now, election);
+        }
         let seen = self.state.read(now, &Query::elections([election.clone()]));
         let view = seen.elections.into_iter().next()?;
         Some((view.holder?.member, view.number))
@@ -190,20 +216,79 @@ impl SimStore {
         if let Some(cas) = &mut self.cas {
             cas.started(who);
         }
+        if let Some(turns) = &mut self.turns {
+            turns.started(who);
+        }
     }
 
     pub(crate) fn gone(&mut self, who: Who) {
         if let Some(cas) = &mut self.cas {
             cas.gone(who);
         }
+        if let Some(turns) = &mut self.turns {
+            turns.gone(who);
+        }
+    }
+
+    /// Whether a request is worked on by the process that made it, in several steps.
+    pub(crate) fn in_steps(&self) -> bool {
+        self.cas.is_some() || self.turns.is_some()
+    }
+
+    /// Begins a request of a process that works on it itself.
+    pub(crate) fn begin(&mut self, who: Who, id: RequestId, deadline: Mono, request: Request) {
+        match (&mut self.cas, &mut self.turns) {
+            (Some(cas), _) => cas.begin(who, id, deadline, request),
+            (_, Some(turns)) => turns.begin(who, id, deadline, request),
+            _ => {}
+        }
+    }
+
+    /// Goes on with every request of a process, or of the operators; gives what is
+    /// answered, and the operations that are sent.
+    pub(crate) fn poll(&mut self, by: Caller, local: Mono) -> (Answered, Vec<u64>) {
+        match (&mut self.cas, &mut self.turns, by) {
+            (Some(cas), _, Some(who)) => cas.poll(who, local),
+            (_, Some(turns), by) => turns.poll(by, local),
+            _ => Default::default(),
+        }
+    }
+
+    /// An operation has the service's lock at `now`, by its clock, for which it asked at
+    /// `asked`.
+    pub(crate) fn arrive(
+        &mut self,
+        call: u64,
+        fate: Fate,
+        asked: Mono,
+        now: Mono,
+    ) -> Option<Arrived> {
+        match (&mut self.cas, &mut self.turns) {
+            (Some(cas), _) => {
+                let (by, answer) = cas.arrive(call, fate)?;
+                Some(Arrived { by, answer, step: None })
+            }
+            (_, Some(turns)) => turns.arrive(call, fate, asked, now),
+            _ => None,
+        }
+    }
+
+    /// An answer reaches whom it is for.
+    pub(crate) fn answered(&mut self, answer: u64) {
+        match (&mut self.cas, &mut self.turns) {
+            (Some(cas), _) => cas.answered(answer),
+            (_, Some(turns)) => turns.answered(answer),
+            _ => {}
+        }
     }
 
     /// What should not be there once everybody has left.
     pub(crate) fn leftovers(&self, now: Mono) -> Vec<String> {
         let query = Query { which: Which::All, members: true, ..Query::nothing() };
-        let seen = match &self.cas {
-            Some(cas) => cas.everything(now),
-            None => self.state.read(now, &query),
+        let seen = match (&self.cas, &self.turns) {
+            (Some(cas), _) => cas.everything(now),
+            (_, Some(turns)) => turns.everything(now),
+            _ => self.state.read(now, &query),
         };
         let members = seen.members.iter().map(|m| format!("the member {}", m.member));
         let held = seen.elections.iter().filter_map(|view| {

@@ -61,6 +61,9 @@ impl World {
     fn end_faults(&mut self) {
         self.healed = true;
         self.outage = None;
+        if let Some(turns) = &mut self.store.turns {
+            turns.operators_stop();
+        }
         if self.config.features.has(Feature::DriftBeyond) {
             self.store_clock.change_rate(self.now, 0);
         }

@@ -172,7 +172,7 @@ impl World {
             | Happens::Hint { who, .. }
             | Happens::App { who, .. }
             | Happens::Poll { who, .. }
-            | Happens::Answer { who, .. } => {
+            | Happens::Answer { by: Some(who), .. } => {
                 self.reach(who, what);
             }
             Happens::Request { who, id, request } => self.arrive(who, id, &request),
@@ -193,7 +193,8 @@ impl World {
             Happens::Start { process } if !self.closing => self.start(process),
             Happens::Start { .. } => {}
             Happens::Heal(part) => self.heal(part),
-            Happens::Call { call } => self.register(call),
+            Happens::Call { call, asked } => self.serve(call, asked),
+            Happens::Answer { by: None, answer } => self.serve_answers(None, answer),
         }
     }
 
@@ -219,7 +220,7 @@ impl World {
                 self.feed(who, Input::Reply { id, result: Box::new(result) });
             }
             Happens::Hint { hint, .. } => self.feed(who, Input::Hint(hint)),
-            Happens::Answer { call, .. } => self.register_answers(who, call),
+            Happens::Answer { answer, .. } => self.serve_answers(Some(who), answer),
             Happens::Poll { first, .. } => self.poll(who, first),
             Happens::App { act, .. } => self.act(who, act),
             _ => {}
@@ -304,7 +305,7 @@ impl World {
         }
         self.see(Fact::Settled { who, local });
         self.make_wish(who);
-        self.work_on_calls(who);
+        self.work_on_calls(Some(who));
     }
 
     /// Schedules the wake that the machine wishes for, sometimes a little late,

@@ -6,12 +6,13 @@ use tenure_core::{
     Amend, Entry, Failed, Hint, Input, Mono, Outgoing, Reply, Request, RequestId, Timestamp,
 };
 
+use super::process::Process;
 use super::queue::Happens;
 use super::{Outage, World};
 use crate::clock::Nanos;
 use crate::config::{Feature, StoreKind, nanos};
 use crate::fact::{Fact, Who};
-use crate::store::Fate;
+use crate::store::{Arrived, Caller, Fate};
 
 const MILLI: Nanos = 1_000_000;
 
@@ -35,8 +36,8 @@ impl World {
         if matches!(request, Request::Claim(_) | Request::Heartbeat(_)) {
             self.stop_at_the_worst(who.process);
         }
-        if let Some(cas) = &mut self.store.cas {
-            return cas.begin(who, id, deadline, request);
+        if self.store.in_steps() {
+            return self.store.begin(who, id, deadline, request);
         }
         if self.processes[who.process].cut || self.lost_on_the_way() {
             return;
@@ -50,37 +51,66 @@ impl World {
         }
     }
 
-    /// Goes on with what a process has under way at its register: sends new
+    /// Goes on with what a process, or an operator, has under way at a service: sends new
     /// operations, and hands over what is answered.
-    pub(super) fn work_on_calls(&mut self, who: Who) {
-        let local = self.processes[who.process].local(self.now);
-        let Some(cas) = &mut self.store.cas else { return };
-        let answered = cas.poll(who, local);
-        for call in cas.calls() {
-            if self.processes[who.process].cut || self.lost_on_the_way() {
+    pub(super) fn work_on_calls(&mut self, by: Caller) {
+        if !self.store.in_steps() {
+            return;
+        }
+        let local = match by {
+            Some(who) => self.processes[who.process].local(self.now),
+            None => self.store_clock.at(self.now),
+        };
+        let (answered, calls) = self.store.poll(by, local);
+        for call in calls {
+            if is_cut(&self.processes, by) || self.lost_on_the_way() {
                 continue;
             }
             let at = self.now + self.message_delay();
-            self.queue.push(at, Happens::Call { call });
+            self.queue.push(at, Happens::Call { call, asked: None });
+            if let Some(turns) = &mut self.store.turns
+                && self.net.chance(80)
+                && !self.healed
+                && self.config.features.has(Feature::Doubles)
+            {
+                turns.double(call);
+                let at = self.now + self.message_delay();
+                self.queue.push(at, Happens::Call { call, asked: None });
+            }
         }
+        let Some(who) = by else { return };
         for (id, result) in answered {
             self.queue.push(self.now, Happens::Reply { who, id, result });
         }
     }
 
-    /// An operation reaches the register.
-    pub(super) fn register(&mut self, call: u64) {
+    /// An operation reaches the service. Now and then it has to wait for the lock first.
+    pub(super) fn serve(&mut self, call: u64, asked: Option<Mono>) {
+        let store = self.store_clock.at(self.now);
+        if self.store.turns.is_some() && asked.is_none() {
+            let (waits, span) =
+                (self.net.chance(60), self.net.below(nanos(self.config.ttl) * 3 / 2));
+            if waits && self.on(Feature::Stragglers) {
+                self.coverage.mark("a turn waited for the lock");
+                let again = Happens::Call { call, asked: Some(store) };
+                return self.queue.push(self.now + span, again);
+            }
+        }
         let Some(fate) = self.fate() else { return };
-        let arrived = self.store.cas.as_mut().and_then(|cas| cas.arrive(call, fate));
-        let Some(who) = arrived else { return };
-        if self.processes[who.process].cut || self.lost_on_the_way() {
+        let arrived = self.store.arrive(call, fate, asked.unwrap_or(store), store);
+        let Some(Arrived { by, answer, step }) = arrived else { return };
+        if let Some(step) = &step {
+            self.see(Fact::Stepped { by, store, step });
+            self.announce(&step.entries);
+        }
+        if is_cut(&self.processes, by) || self.lost_on_the_way() {
             return;
         }
         let at = self.now + self.message_delay();
-        self.queue.push(at, Happens::Answer { who, call });
+        self.queue.push(at, Happens::Answer { by, answer });
     }
 
-    /// What the register makes of an operation; `None` if it is silent.
+    /// What the service makes of an operation; `None` if it is silent.
     fn fate(&mut self) -> Option<Fate> {
         let (fails, acts, certain) =
             (self.net.chance(40), self.net.chance(500), self.net.chance(500));
@@ -113,12 +143,10 @@ impl World {
         }
     }
 
-    /// The register's answer reaches a process.
-    pub(super) fn register_answers(&mut self, who: Who, call: u64) {
-        if let Some(cas) = &mut self.store.cas {
-            cas.answered(call);
-        }
-        self.work_on_calls(who);
+    /// The service's answer reaches whom it is for.
+    pub(super) fn serve_answers(&mut self, by: Caller, answer: u64) {
+        self.store.answered(answer);
+        self.work_on_calls(by);
     }
 
     /// A request reaches the store, which may fail before or after it acts.
@@ -166,6 +194,12 @@ impl World {
     pub(super) fn amend(&mut self, amend: &Amend) {
         if self.outage.is_some() {
             return;
+        }
+        if let Some(turns) = &mut self.store.turns
+            && !self.healed
+        {
+            turns.ask(amend.clone());
+            return self.work_on_calls(None);
         }
         let store = self.store_clock.at(self.now);
         let before = self.store.seq();
@@ -222,4 +256,9 @@ impl World {
             self.queue.push(self.now + 1, Happens::Hint { who, hint: Hint::Anything });
         }
     }
+}
+
+/// Whether whoever calls is cut off. Operators never are.
+fn is_cut(processes: &[Process], by: Caller) -> bool {
+    by.is_some_and(|who| processes[who.process].cut)
 }

@@ -5,11 +5,14 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use tenure_core::TermNumber;
-use tenure_core::{Amend, ElectionName, Failed, Hint, Incarnation, Reply, Request, RequestId};
+use tenure_core::{
+    Amend, ElectionName, Failed, Hint, Incarnation, Mono, Reply, Request, RequestId,
+};
 
 use crate::clock::Nanos;
 use crate::config::Feature;
 use crate::fact::Who;
+use crate::store::Caller;
 
 /// Something that will happen.
 #[derive(Clone, Debug)]
@@ -36,12 +39,13 @@ pub(crate) enum Happens {
     Reconnect { process: usize },
     /// A process is started.
     Start { process: usize },
-    /// An operation reaches the register.
-    Call { call: u64 },
+    /// An operation reaches the service; `asked` if it has waited for the lock since then,
+    /// by the service's clock.
+    Call { call: u64, asked: Option<Mono> },
     /// A process looks for itself at what the store does not tell.
     Poll { who: Who, first: bool },
-    /// The register's answer reaches a process.
-    Answer { who: Who, call: u64 },
+    /// The service's answer reaches a process, or an operator.
+    Answer { by: Caller, answer: u64 },
     /// The next part of the healing.
     Heal(u8),
 }
