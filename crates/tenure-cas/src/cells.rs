@@ -11,9 +11,12 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use tenure_core::{Incarnation, Mono};
 
+#[cfg(not(feature = "__lab"))]
+use crate::decisions::Decisions;
 use crate::keys::Keys;
 use crate::memory::Memory;
-use crate::mutation::{Broken, CasRule};
+#[cfg(feature = "__lab")]
+use crate::mutation::Breakable as Decisions;
 use crate::options::CasOptions;
 use crate::record::{Record, decode, encode};
 use crate::register::{Expect, Listed, Loaded, Register, Swapped};
@@ -36,7 +39,7 @@ pub(crate) struct Cells {
     pub(crate) clock_id: u64,
     memory: Mutex<Memory>,
     steps: AtomicU64,
-    broken: Broken,
+    pub(crate) decide: Decisions,
 }
 
 /// A write that is a heartbeat of this observer's own.
@@ -58,7 +61,7 @@ impl Cells {
             clock_id: RandomState::new().hash_one(0u8),
             memory: Mutex::new(Memory::default()),
             steps: AtomicU64::new(0),
-            broken: Broken::default(),
+            decide: Decisions::sound(),
             register,
             clock,
             options,
@@ -80,26 +83,12 @@ impl Cells {
         self.steps.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    #[cfg(feature = "mutations")]
-    pub(crate) fn mutate(&self, rule: CasRule) {
-        self.broken.set(rule);
-    }
-
-    /// Whether this rule is broken on purpose.
-    pub(crate) fn breaks(&self, rule: CasRule) -> bool {
-        self.broken.is(rule)
-    }
-
-    /// The drift bound, as anchors are spread by it.
-    fn anchor_drift(&self) -> u32 {
-        if self.breaks(CasRule::AnchorIgnoresDrift) { 0 } else { self.options.drift_ppm }
-    }
-
     fn exchange(&self, sent: Mono) -> Exchange {
         // The clock is read after the answer arrived: what was written while the
         // request was under way must not look older than it is.
         let (answered, step) = (self.now(), self.step());
-        Exchange { sent, answered, step, drift_ppm: self.anchor_drift() }
+        let drift_ppm = self.decide.anchor_drift(self.options.drift_ppm);
+        Exchange { sent, answered, step, drift_ppm }
     }
 
     /// What was last seen under this key, without looking.

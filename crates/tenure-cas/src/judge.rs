@@ -7,7 +7,6 @@ use tenure_core::{EndCause, Incarnation, Mono, Namespace, ReleaseCause, widened}
 
 use crate::anchor::begun_by;
 use crate::cells::Cells;
-use crate::mutation::CasRule;
 use crate::record::election::{ElectionRecord, HolderRecord};
 use crate::record::member::MemberRecord;
 use crate::seen::Seen;
@@ -169,13 +168,11 @@ impl Judge<'_> {
     /// Nothing is known of this life but that its term was won: its ttl is
     /// waited out from when that was noticed.
     fn unproven(&self, key: &str, holder: &HolderRecord, absent: bool) -> Hold {
-        let over = Hold::Over(ReleaseCause::Ended(EndCause::Expired));
-        if self.cells.breaks(CasRule::MissingIsOver) {
-            return over;
-        }
         let since = self.cells.memory().missing_since(key, holder.incarnation);
-        match since.map_or(self.patience(holder.ttl_ns), |since| self.left(since, holder.ttl_ns)) {
-            Duration::ZERO => over,
+        let left =
+            since.map_or(self.patience(holder.ttl_ns), |since| self.left(since, holder.ttl_ns));
+        match self.cells.decide.left_of_missing(left) {
+            Duration::ZERO => Hold::Over(ReleaseCause::Ended(EndCause::Expired)),
             left => Hold::Unproven { left, absent },
         }
     }

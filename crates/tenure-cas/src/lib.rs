@@ -4,12 +4,14 @@ mod anchor;
 mod bids;
 mod candidates;
 mod cells;
+mod decisions;
 mod judge;
 mod keys;
 mod lives;
 mod members;
 mod memory;
 mod memory_register;
+#[cfg(feature = "__lab")]
 mod mutation;
 mod operators;
 mod options;
@@ -24,7 +26,7 @@ mod store;
 mod views;
 
 pub use memory_register::MemoryRegister;
-#[cfg(feature = "mutations")]
+#[cfg(feature = "__lab")]
 #[doc(hidden)]
 pub use mutation::CasRule;
 pub use options::CasOptions;

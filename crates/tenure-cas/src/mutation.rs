@@ -1,11 +1,19 @@
-//! Rules broken on purpose, for the simulator to catch. Without the feature
-//! `mutations` nothing is ever broken, and the checks compile to nothing.
+//! Rules broken on purpose, for the simulator to catch: the stand-in for
+//! [`Decisions`](Sound), with at most one of them wrong. Only with the feature `__lab`.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tenure_core::{EndCause, ReleaseCause};
+use tenure_store::Result;
+
+use crate::decisions::Decisions as Sound;
+use crate::judge::Hold;
+use crate::reader::Reader;
+use crate::record::member::MemberRecord;
 
 /// One rule of the compare-and-swap family, broken on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// Exported only with the feature.
-#[allow(unreachable_pub)]
-#[cfg_attr(not(feature = "mutations"), allow(dead_code))]
 pub enum CasRule {
     /// M2: a term is taken from a silent member that was not ended first.
     TakenNotEnded,
@@ -21,28 +29,58 @@ pub enum CasRule {
     JoinTrustsListing,
 }
 
-/// Which rule is broken, if any.
-#[derive(Debug, Default)]
-pub(crate) struct Broken {
-    #[cfg(feature = "mutations")]
-    rule: std::sync::OnceLock<CasRule>,
-}
-
-#[cfg(feature = "mutations")]
-impl Broken {
-    pub(crate) fn set(&self, rule: CasRule) {
-        let _ = self.rule.set(rule);
-    }
-
-    pub(crate) fn is(&self, rule: CasRule) -> bool {
-        self.rule.get() == Some(&rule)
+impl crate::CasStore {
+    /// Breaks a rule on purpose.
+    #[doc(hidden)]
+    pub fn mutate(&self, rule: CasRule) {
+        let _ = self.cells().decide.broken.set(rule);
     }
 }
 
-#[cfg(not(feature = "mutations"))]
-impl Broken {
-    #[allow(clippy::unused_self)]
-    pub(crate) const fn is(&self, _: CasRule) -> bool {
-        false
+/// The decisions, of which one may be wrong. See [`Sound`] for what each must be.
+#[derive(Debug)]
+pub(crate) struct Breakable {
+    broken: OnceLock<CasRule>,
+    sound: Sound,
+}
+
+impl Breakable {
+    pub(crate) fn sound() -> Self {
+        Self { broken: OnceLock::new(), sound: Sound::sound() }
+    }
+
+    fn breaks(&self, rule: CasRule) -> bool {
+        self.broken.get() == Some(&rule)
+    }
+
+    pub(crate) fn hold(&self, hold: Hold) -> Hold {
+        match self.sound.hold(hold) {
+            Hold::Silent(_) if self.breaks(CasRule::TakenNotEnded) => {
+                Hold::Over(ReleaseCause::Ended(EndCause::Expired))
+            }
+            sound => sound,
+        }
+    }
+
+    pub(crate) fn confirms_wins(&self) -> bool {
+        self.sound.confirms_wins() && !self.breaks(CasRule::NoBeatAfterClaim)
+    }
+
+    pub(crate) fn left_of_missing(&self, left: Duration) -> Duration {
+        let broken = self.breaks(CasRule::MissingIsOver);
+        if broken { Duration::ZERO } else { self.sound.left_of_missing(left) }
+    }
+
+    pub(crate) fn anchor_drift(&self, declared_ppm: u32) -> u32 {
+        let broken = self.breaks(CasRule::AnchorIgnoresDrift);
+        if broken { 0 } else { self.sound.anchor_drift(declared_ppm) }
+    }
+
+    pub(crate) async fn is_idle(&self, reader: Reader<'_>, other: &MemberRecord) -> Result<bool> {
+        if !self.breaks(CasRule::JoinTrustsListing) {
+            return self.sound.is_idle(reader, other).await;
+        }
+        let elections = reader.load_every_election().await?;
+        Ok(!elections.iter().any(|seen| seen.record.is_held_by(&other.member())))
     }
 }

@@ -53,11 +53,9 @@ impl CasStore {
         Ok(Self { cells: Arc::new(Cells::new(register, clock, options)) })
     }
 
-    /// Breaks a rule on purpose.
-    #[cfg(feature = "mutations")]
-    #[doc(hidden)]
-    pub fn mutate(&self, rule: crate::CasRule) {
-        self.cells.mutate(rule);
+    #[cfg(feature = "__lab")]
+    pub(crate) fn cells(&self) -> &Cells {
+        &self.cells
     }
 }
 

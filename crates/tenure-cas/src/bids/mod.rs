@@ -11,7 +11,6 @@ use crate::candidates::Candidates;
 use crate::cells::{Cells, partly};
 use crate::lives::Lives;
 use crate::members::{Edit, Life, Members};
-use crate::mutation::CasRule;
 use crate::reader::{Found, Reader};
 use crate::record::candidacies::{CandidaciesRecord, CandidacyRecord};
 use crate::record::member::MemberRecord;
@@ -122,15 +121,12 @@ impl Bids<'_> {
     /// anything won, because only then was its life not over before. It makes
     /// trust that is counted from the start of the claim safe as well.
     async fn confirm(&self, claim: &Claim, again: bool) -> Result<Life> {
-        if self.cells.breaks(CasRule::NoBeatAfterClaim) {
-            return self.members.load_life(&claim.member).await;
-        }
         let renew = |record: &mut MemberRecord| {
             record.ttl_ns = claim.ttl;
             record.holds = record.holds.won(self.cells.clock_id);
             // It may have taken the place of an older term of its own.
             record.changes = record.changes.wrapping_add(u64::from(again));
-            true
+            self.cells.decide.confirms_wins()
         };
         self.members.edit(&claim.member, Edit::Beat(claim.ttl), renew).await
     }

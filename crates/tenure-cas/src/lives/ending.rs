@@ -8,7 +8,6 @@ use super::Lives;
 use crate::cells::{ATTEMPTS, too_busy};
 use crate::judge::Hold;
 use crate::members::{Edit, Life};
-use crate::mutation::CasRule;
 use crate::record::election::{ElectionRecord, HolderRecord};
 use crate::record::member::{EndedLife, MemberRecord};
 use crate::seen::Seen;
@@ -61,10 +60,7 @@ impl Lives<'_> {
             }
         }
         for _ in 0..ATTEMPTS {
-            match self.judge.hold(record) {
-                Hold::Silent(_) if self.cells.breaks(CasRule::TakenNotEnded) => {
-                    return Ok(Hold::Over(ReleaseCause::Ended(EndCause::Expired)));
-                }
+            match self.cells.decide.hold(self.judge.hold(record)) {
                 Hold::Silent(seen) => {
                     self.end_silent(&key, &seen).await?;
                 }

@@ -12,7 +12,6 @@ use tenure_store::Result;
 use crate::cells::{ATTEMPTS, Cells, Renews, too_busy};
 use crate::judge::Judge;
 use crate::members::{Edit, Life, Members};
-use crate::mutation::CasRule;
 use crate::reader::Reader;
 use crate::record::FORMAT;
 use crate::record::member::{EndedLife, Holds, MemberRecord};
@@ -96,7 +95,8 @@ impl Lives<'_> {
         if is_over(&other.record) {
             return taken(life);
         }
-        let may_end = left.is_zero() || join.supersede && self.is_idle(&other.record).await?;
+        let may_end = left.is_zero()
+            || join.supersede && self.cells.decide.is_idle(self.reader, &other.record).await?;
         if !may_end {
             return taken(other.record.incarnation);
         }
@@ -123,15 +123,6 @@ impl Lives<'_> {
             past: before.map(MemberRecord::lives_before_the_next).unwrap_or_default(),
             other: Map::new(),
         }
-    }
-
-    /// Whether a life holds nothing, by its own record.
-    async fn is_idle(&self, other: &MemberRecord) -> Result<bool> {
-        if self.cells.breaks(CasRule::JoinTrustsListing) {
-            let elections = self.reader.load_every_election().await?;
-            return Ok(!elections.iter().any(|s| s.record.is_held_by(&other.member())));
-        }
-        Ok(other.holds == Holds::Nothing)
     }
 
     /// See [`Store::heartbeat`](tenure_store::Store::heartbeat). One swap, whatever the

@@ -118,7 +118,7 @@ fn a_record_that_does_not_say_whether_it_holds_anything_is_respected() {
 
 /// C1, broken on purpose: a newcomer that goes by a listing ends a live leader, and a
 /// third one wins within its ttl.
-#[cfg(feature = "mutations")]
+#[cfg(feature = "__lab")]
 #[test]
 fn a_newcomer_that_trusts_a_listing_ends_a_live_leader() {
     let wire = Wire::default();
@@ -126,7 +126,7 @@ fn a_newcomer_that_trusts_a_listing_ends_a_live_leader() {
     wire.let_listings_lag();
     leader.win("e", 1);
     let namesake = Process::new(&wire, "a", 2);
-    namesake.store.mutate(CasRule::JoinTrustsListing);
+    namesake.store.mutate(crate::CasRule::JoinTrustsListing);
     assert!(matches!(namesake.join(true), Joined::In { .. }));
     let third = Process::joined(&wire, "c", 3);
     assert_eq!(third.win("e", 1), 2, "within the ttl of the leader that was ended");
