@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, Heartbeat, Join, Joined, MemberRef, Namespace, Query,
-    Release, Snapshot,
+    Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Join, Joined, MemberRef,
+    NamesView, Namespace, Query, Release, Snapshot, WhichNames,
 };
 
 use tenure_store::{Capabilities, Clock, Following, From, Judge, Result, Store, Watch};
@@ -79,6 +79,14 @@ impl Store for CasStore {
 
     async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
         Releases::new(&self.cells, ns).release(release).await
+    }
+
+    async fn bind(&self, _: &Namespace, _: &Bind) -> Result<Bindings> {
+        Err(self.capabilities().without_names())
+    }
+
+    async fn names(&self, _: &Namespace, _: &WhichNames) -> Result<NamesView> {
+        Err(self.capabilities().without_names())
     }
 
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {

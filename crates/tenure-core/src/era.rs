@@ -93,9 +93,12 @@ impl Era {
     /// The number that follows `last`, which was given out in era `given_in`.
     #[must_use]
     pub fn number_after(self, last: TermNumber, given_in: u64) -> TermNumber {
+        TermNumber::new(self.after(last.get(), given_in))
+    }
+
+    pub(crate) fn after(self, last: u64, given_in: u64) -> u64 {
         let jump = self.count.saturating_sub(given_in).saturating_mul(Self::JUMP);
-        let next = last.get().saturating_add(1).saturating_add(jump);
-        TermNumber::new(next.max(self.floor))
+        last.saturating_add(1).saturating_add(jump).max(self.floor)
     }
 }
 

@@ -199,6 +199,8 @@ pub enum Hint {
     },
     /// This life of a member seems to be over.
     Gone(Incarnation),
+    /// Names changed: see [`WhichNames::Since`](crate::WhichNames). No candidate needs to look.
+    Names,
 }
 
 impl Entry {

@@ -3,6 +3,7 @@
 
 extern crate alloc;
 
+mod binding;
 mod entropy;
 mod era;
 mod examine;
@@ -17,6 +18,10 @@ mod term;
 mod time;
 mod view;
 
+pub use binding::{
+    Binding, MAX_INDEX, MAX_INDEX_TEXT, MAX_NOTICE, MAX_VALUE, NamesView, Rev, Token, Value,
+    WhichNames,
+};
 pub use era::Era;
 pub use examine::{EraView, Examined, Finding, Raised, Verdict};
 pub use journal::{EndCause, Entry, Happening, Hint, ReleaseCause, Seq};
@@ -29,11 +34,12 @@ pub use machine::{
 pub use member::{Incarnation, MemberRef, MemberView};
 pub use names::{
     BadName, ElectionName, MAX_ENDPOINT, MAX_ENDPOINTS, MAX_METADATA, MAX_NAME, MAX_NOTE, MemberId,
-    Namespace, Note, Profile,
+    Name, Namespace, Note, Profile,
 };
 pub use request::{
-    Amend, Amended, Beat, Bid, Claim, Claimed, Claims, Failed, Heartbeat, Join, Joined, Release,
-    ReleaseItem, Reply, Request, TermBeat, TermOutcome, TermRef,
+    Amend, Amended, BadBind, Beat, Bid, Bind, BindAnswer, BindOp, Bindings, Claim, Claimed, Claims,
+    Failed, Heartbeat, Join, Joined, Release, ReleaseItem, Reply, Request, TermBeat, TermOutcome,
+    TermRef, To, What,
 };
 pub use settings::{
     BadSettings, MAX_DRAIN, MAX_DRIFT_PPM, MAX_TTL, MIN_INTERVAL, MIN_TTL, Preset, Settings,

@@ -35,6 +35,21 @@ enum Problem {
     Control { at: usize },
     Edge,
     TooMany { count: usize, limit: usize },
+    Repeated,
+}
+
+impl BadName {
+    pub(crate) fn too_many(what: &'static str, count: usize, limit: usize) -> Self {
+        Self { what, shown: String::new(), problem: Problem::TooMany { count, limit } }
+    }
+
+    pub(crate) fn too_long(what: &'static str, len: usize, limit: usize) -> Self {
+        Self { what, shown: String::new(), problem: Problem::TooLong { len, limit } }
+    }
+
+    pub(crate) fn repeated(what: &'static str, text: &str) -> Self {
+        Self { what, shown: excerpt(text), problem: Problem::Repeated }
+    }
 }
 
 impl fmt::Display for BadName {
@@ -55,6 +70,9 @@ impl fmt::Display for BadName {
             Problem::TooMany { count, limit } => {
                 write!(f, "{count} {what}s were given: the limit is {limit}")
             }
+            Problem::Repeated => {
+                write!(f, "{what} {shown:?} is given twice: give it once")
+            }
         }
     }
 }
@@ -70,7 +88,7 @@ fn excerpt(text: &str) -> String {
     shown
 }
 
-fn check(what: &'static str, text: &str, limit: usize) -> Result<(), BadName> {
+pub(crate) fn check(what: &'static str, text: &str, limit: usize) -> Result<(), BadName> {
     let problem = if text.is_empty() {
         Problem::Empty
     } else if text.len() > limit {
@@ -125,6 +143,13 @@ macro_rules! name {
             }
         }
 
+        // Ordered and compared as its text, so that a map finds it by the text.
+        impl core::borrow::Borrow<str> for $type {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
         impl AsRef<str> for $type {
             fn as_ref(&self) -> &str {
                 &self.0
@@ -162,6 +187,16 @@ name! {
     /// assert_eq!(MemberId::new("web-1").unwrap().as_str(), "web-1");
     /// ```
     MemberId, "the member id"
+}
+
+name! {
+    /// A name that is bound to one owner at a time: a user's session, a shard, a device.
+    ///
+    /// ```
+    /// use tenure_core::Name;
+    /// assert_eq!(Name::new("user/42").unwrap().as_str(), "user/42");
+    /// ```
+    Name, "the name"
 }
 
 impl Default for Namespace {
@@ -233,16 +268,14 @@ impl Profile {
         let endpoints: Vec<String> =
             endpoints.into_iter().map(|e| e.as_ref().to_string()).collect();
         if endpoints.len() > MAX_ENDPOINTS {
-            let problem = Problem::TooMany { count: endpoints.len(), limit: MAX_ENDPOINTS };
-            return Err(BadName { what: "endpoint", shown: String::new(), problem });
+            return Err(BadName::too_many("endpoint", endpoints.len(), MAX_ENDPOINTS));
         }
         for endpoint in &endpoints {
             check("the endpoint", endpoint, MAX_ENDPOINT)?;
         }
         let metadata = metadata.as_ref();
         if metadata.len() > MAX_METADATA {
-            let problem = Problem::TooLong { len: metadata.len(), limit: MAX_METADATA };
-            return Err(BadName { what: "the metadata", shown: String::new(), problem });
+            return Err(BadName::too_long("the metadata", metadata.len(), MAX_METADATA));
         }
         Ok(Self { endpoints: endpoints.into(), metadata: metadata.into() })
     }

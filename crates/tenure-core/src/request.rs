@@ -2,11 +2,13 @@
 //! contract in `tenure-store` says what must hold for each.
 
 mod amend;
+mod bind;
 mod claim;
 mod life;
 mod release;
 
 pub use amend::{Amend, Amended};
+pub use bind::{BadBind, Bind, BindAnswer, BindOp, Bindings, To, What};
 pub use claim::{Bid, Claim, Claimed, Claims};
 pub use life::{Beat, Heartbeat, Join, Joined, TermBeat, TermOutcome};
 pub use release::{Release, ReleaseItem, TermRef};

@@ -139,6 +139,7 @@ fn line(hint: &Hint) -> String {
         Hint::Vacant { election, heir: None } => format!("v\t{election}"),
         Hint::Vacant { election, heir: Some(heir) } => format!("v\t{election}\t{heir}"),
         Hint::Gone(life) => format!("g\t{life}"),
+        Hint::Names => "n".into(),
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, Heartbeat, Join, Joined, MemberRef, Namespace, Query,
-    Release, Seq, Snapshot,
+    Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Join, Joined, MemberRef,
+    NamesView, Namespace, Query, Release, Seq, Snapshot, WhichNames,
 };
 use tenure_store::{
     BootClock, Capabilities, Clock, Error, ErrorKind, Following, From, Identity, Result,
@@ -226,6 +226,14 @@ impl Store for PostgresStore {
     async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
         within_batch("releases", release.items.len())?;
         self.way().release(ns, release).await
+    }
+
+    async fn bind(&self, _: &Namespace, _: &Bind) -> Result<Bindings> {
+        Err(self.capabilities().without_names())
+    }
+
+    async fn names(&self, _: &Namespace, _: &WhichNames) -> Result<NamesView> {
+        Err(self.capabilities().without_names())
     }
 
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {

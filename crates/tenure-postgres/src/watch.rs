@@ -281,6 +281,7 @@ fn hint(line: &str) -> Option<Hint> {
         ("h", Some(name), Some(to)) => {
             Hint::Handed { election: ElectionName::new(name).ok()?, to: MemberId::new(to).ok()? }
         }
+        ("n", None, None) => Hint::Names,
         ("g", Some(life), None) => Hint::Gone(life.replace('-', "").parse().ok()?),
         _ => return None,
     };
@@ -310,6 +311,7 @@ mod tests {
         let life = tenure_core::Incarnation::from_u128(0x2a);
         let gone = "ns\n7\ng\t00000000-0000-0000-0000-00000000002a";
         assert_eq!(hints(gone), [Hint::Gone(life)]);
+        assert_eq!(hints("ns\n7\nn"), [Hint::Names]);
         assert_eq!(hints("ns\n7"), []);
         for forged in
             ["ns", "ns\nseven", "ns\n7\na", "ns\n7\nz\tx", "ns\nseven\ne\t", "ns\n7\ng\tnobody"]

@@ -123,7 +123,7 @@ impl<R: WriteRows> Claiming<'_, '_, R> {
             return Ok(());
         };
         let grace = self.claim.heir_grace;
-        if self.end_if_dead(&holder)? {
+        if self.step.end_if_dead(&holder)? {
             return self.step.settle(election, &holder, grace);
         }
         if self.view().has_lapsed(election)? {
@@ -132,17 +132,6 @@ impl<R: WriteRows> Claiming<'_, '_, R> {
             return self.step.vacate(election, ReleaseCause::Abandoned, &keep);
         }
         Ok(())
-    }
-
-    /// Ends a holder that may be ended, and says whether its life is over.
-    fn end_if_dead(&mut self, holder: &MemberRef) -> Result<bool, R::Error> {
-        let Some(row) = self.view().recorded(holder)? else { return Ok(true) };
-        let Some(cause) = self.view().fate(&row)? else { return Ok(false) };
-        if self.step.rows.is_at_work(&row)? {
-            return Ok(false);
-        }
-        self.step.end(holder, cause)?;
-        Ok(true)
     }
 
     /// Step 4, the condition: not paused (rule E6), may lead, and the election is either

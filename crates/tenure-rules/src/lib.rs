@@ -7,9 +7,11 @@ extern crate alloc;
 extern crate std;
 
 mod amend;
+mod bind;
 mod claim;
 mod life;
 mod memory;
+mod named;
 mod partial;
 pub mod rank;
 mod read;
@@ -19,12 +21,15 @@ mod step;
 mod view;
 
 pub use amend::amend;
+pub use bind::bind;
 pub use claim::claim;
 pub use life::{heartbeat, join, leave};
 pub use memory::MemoryState;
+pub use named::names;
 pub use partial::{Looked, Missing, Partial, Turn, Want};
 pub use read::read;
 pub use release::release;
 pub use rows::{
-    CandidacyRow, ElectionRow, EraCause, Held, MemberRow, Moment, ReadRows, Reserved, WriteRows,
+    CandidacyRow, ElectionRow, EraCause, Held, MemberRow, Moment, NameRow, NamesRow, ReadRows,
+    Reserved, WriteRows,
 };

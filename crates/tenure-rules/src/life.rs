@@ -75,11 +75,15 @@ impl<R: WriteRows> Step<'_, R> {
         }
         let Some(other) = found else { return Ok(None) };
         let is_over = view.fate(&other)?.is_some() && !self.rows.is_at_work(&other)?;
-        if is_over || join.supersede && other.holds == 0 {
+        if is_over || join.supersede && self.holds_nothing(&other)? {
             return Ok(None);
         }
         let remaining = other.remaining(self.at.now);
         Ok(Some(Joined::Taken { by: other.member.incarnation, remaining }))
+    }
+
+    fn holds_nothing(&self, row: &MemberRow) -> Result<bool, R::Error> {
+        Ok(row.holds == 0 && self.rows.names_of(&row.member, 1)?.is_empty())
     }
 
     /// Ends the older life of an id that a newcomer may replace.

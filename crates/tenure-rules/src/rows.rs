@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use tenure_core::{
-    ElectionName, Entry, Era, Incarnation, MemberId, MemberRef, Mono, Nonce, Pause, Priority,
-    Profile, Seq, StepDown, TermNumber, Timestamp,
+    ElectionName, Entry, Era, Incarnation, MemberId, MemberRef, Mono, Name, Nonce, Pause, Priority,
+    Profile, Rev, Seq, StepDown, TermNumber, Timestamp, Token, Value, WhichNames,
 };
 
 /// The moment at which a step happens.
@@ -140,6 +140,39 @@ pub struct CandidacyRow {
     pub since: Mono,
 }
 
+/// A name that is bound. A name whose owner's life has no row is void: it is bound to nobody
+/// that can be told of, and is free (rule M5).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NameRow {
+    /// The name.
+    pub name: Name,
+    /// The revision at which it was taken.
+    pub token: Token,
+    /// The revision of its last change.
+    pub rev: Rev,
+    /// Which life owns it; `None` if it is bound to nobody.
+    pub owner: Option<MemberRef>,
+    /// The life that took or changed it last, if a member did.
+    pub by: Option<Incarnation>,
+    /// The attempt by which that was done.
+    pub nonce: Nonce,
+    /// What is published with it.
+    pub value: Value,
+    /// When it was taken; for people.
+    pub bound_at: Timestamp,
+}
+
+/// Where the names of a namespace stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct NamesRow {
+    /// The revision of the newest change.
+    pub rev: Rev,
+    /// In which era that was.
+    pub era: u64,
+    /// What changed after a revision can be told of this one and later ones.
+    pub kept_from: Rev,
+}
+
 /// Rows of one namespace, to be read at one moment.
 ///
 /// A store reads a row when it is asked for it, and no other: a rule asks only for what it
@@ -202,8 +235,25 @@ pub trait ReadRows {
         most: usize,
     ) -> Result<Vec<ElectionName>, Self::Error>;
 
-    /// Some life that is over and still has candidacies.
+    /// Some life that is over and still has candidacies or names.
     fn remains(&self) -> Result<Option<MemberRef>, Self::Error>;
+
+    /// Where the names stand.
+    fn names(&self) -> Result<NamesRow, Self::Error>;
+
+    /// A name, whether or not its owner lives. Key: the name.
+    fn name(&self, name: &Name) -> Result<Option<NameRow>, Self::Error>;
+
+    /// The names that were asked for, in their order, whether or not their owners live.
+    /// Keys: the name, the owner's life, the revision.
+    fn names_asked(&self, which: &WhichNames) -> Result<Vec<NameRow>, Self::Error>;
+
+    /// The names that were dropped after this revision, each once, by name. Key: the
+    /// revision.
+    fn names_gone(&self, since: Rev) -> Result<Vec<Name>, Self::Error>;
+
+    /// The names of this very life, `most` of them at most. Key: the owner's life.
+    fn names_of(&self, life: &MemberRef, most: usize) -> Result<Vec<Name>, Self::Error>;
 
     /// What decides the next number.
     fn era(&self) -> Result<Era, Self::Error>;
@@ -262,10 +312,26 @@ pub trait WriteRows: ReadRows {
         member: &MemberRef,
     ) -> Result<bool, Self::Error>;
 
-    /// Remembers a life that is over and still has candidacies.
+    /// Writes where the names stand.
+    fn put_names(&mut self, row: &NamesRow) -> Result<(), Self::Error>;
+
+    /// Adds or replaces a name.
+    fn put_name(&mut self, row: &NameRow) -> Result<(), Self::Error>;
+
+    /// Removes a name.
+    fn remove_name(&mut self, name: &Name) -> Result<(), Self::Error>;
+
+    /// Remembers that a name was dropped at this revision.
+    fn add_gone(&mut self, rev: Rev, name: &Name) -> Result<(), Self::Error>;
+
+    /// Forgets names that were dropped before this revision, the oldest first, `most` of them
+    /// at most.
+    fn forget_gone(&mut self, before: Rev, most: usize) -> Result<(), Self::Error>;
+
+    /// Remembers a life that is over and still has candidacies or names.
     fn add_remains(&mut self, member: &MemberRef) -> Result<(), Self::Error>;
 
-    /// Forgets a life that has no candidacies any more.
+    /// Forgets a life that has no candidacies and no names any more.
     fn remove_remains(&mut self, member: &MemberRef) -> Result<(), Self::Error>;
 
     /// Appends a journal entry, whose place follows [`seq`](ReadRows::seq).

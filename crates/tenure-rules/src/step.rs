@@ -12,7 +12,7 @@ use crate::rank;
 use crate::rows::{ElectionRow, EraCause, Held, MemberRow, Moment, Reserved, WriteRows};
 use crate::view::View;
 
-/// How many candidacies of an ended life one step clears away at most.
+/// How many candidacies and how many names of an ended life one step clears away at most.
 pub(crate) const SWEPT: usize = 64;
 
 /// Rows being changed at one moment.
@@ -107,10 +107,23 @@ impl<'a, R: WriteRows> Step<'a, R> {
         self.remove(member)
     }
 
-    /// Removes a member, at the same cost whatever it held (rule M5). Its terms and
-    /// candidacies are void with its life: no reader regards them any more. A term is
-    /// written off when somebody bids for it; candidacies are cleared away a few at a
-    /// time.
+    /// Ends a life from which something is to be taken, if it may be ended, and says whether
+    /// it is over: by the ttl it wrote itself (rule M3) or by proof (rule M4), in the same
+    /// step (rule M2), and not while processes work under it.
+    pub(crate) fn end_if_dead(&mut self, holder: &MemberRef) -> Result<bool, R::Error> {
+        let Some(row) = self.view().recorded(holder)? else { return Ok(true) };
+        let Some(cause) = self.view().fate(&row)? else { return Ok(false) };
+        if self.rows.is_at_work(&row)? {
+            return Ok(false);
+        }
+        self.end(holder, cause)?;
+        Ok(true)
+    }
+
+    /// Removes a member, at the same cost whatever it held (rule M5). Its terms,
+    /// candidacies and names are void with its life: no reader regards them any more. A term
+    /// is written off when somebody bids for it; candidacies and names are cleared away a few
+    /// at a time.
     pub(crate) fn remove(&mut self, member: &MemberRef) -> Result<(), R::Error> {
         self.rows.remove_member(member)?;
         if !self.sweep_life(member)? {
@@ -119,7 +132,7 @@ impl<'a, R: WriteRows> Step<'a, R> {
         Ok(())
     }
 
-    /// Clears away some candidacies of one life that ended earlier.
+    /// Clears away some candidacies and names of one life that ended earlier.
     pub(crate) fn sweep(&mut self) -> Result<(), R::Error> {
         let Some(member) = self.rows.remains()? else { return Ok(()) };
         if self.sweep_life(&member)? {
@@ -128,7 +141,8 @@ impl<'a, R: WriteRows> Step<'a, R> {
         Ok(())
     }
 
-    /// Clears away some candidacies of an ended life, and says whether none is left.
+    /// Clears away some candidacies and names of an ended life, and says whether none is
+    /// left. Nobody is told of the names: they were gone with the life.
     fn sweep_life(&mut self, member: &MemberRef) -> Result<bool, R::Error> {
         let stood = self.rows.candidacies_of(member, SWEPT)?;
         for name in &stood {
@@ -141,7 +155,11 @@ impl<'a, R: WriteRows> Step<'a, R> {
                 self.rows.remove_candidacy(name, member)?;
             }
         }
-        Ok(stood.len() < SWEPT)
+        let owned = self.rows.names_of(member, SWEPT)?;
+        for name in &owned {
+            self.rows.remove_name(name)?;
+        }
+        Ok(stood.len() < SWEPT && owned.len() < SWEPT)
     }
 
     /// Ends exactly this life's candidacy, and what was kept for it.

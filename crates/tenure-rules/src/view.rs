@@ -13,7 +13,7 @@ use crate::rows::{CandidacyRow, ElectionRow, Held, MemberRow, ReadRows, Reserved
 
 /// How soon a bidder asks again whether the work of a member that is over has ended. The
 /// store may tell it sooner; this is in case it does not.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Rows at one moment.
 #[derive(Debug)]

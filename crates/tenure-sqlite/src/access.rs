@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use rusqlite::{named_params, params};
 use tenure_core::{
-    ElectionName, Entry, Era, Happening, Incarnation, MemberId, MemberRef, Mono, Seq, StepDown,
-    Timestamp,
+    ElectionName, Entry, Era, Happening, Incarnation, MemberId, MemberRef, Mono, Name, Rev, Seq,
+    StepDown, Timestamp, WhichNames,
 };
 use tenure_rules::{
-    CandidacyRow, ElectionRow, EraCause, Held, MemberRow, ReadRows, Reserved, WriteRows,
+    CandidacyRow, ElectionRow, EraCause, Held, MemberRow, NameRow, NamesRow, ReadRows, Reserved,
+    WriteRows,
 };
 
 use crate::error::{Fault, Outcome};
@@ -93,6 +94,26 @@ impl ReadRows for Txn<'_> {
 
     fn remains(&self) -> Outcome<Option<MemberRef>> {
         self.one(include_str!("sql/remains_get.sql"), params![self.ns], rows::member_ref)
+    }
+
+    fn names(&self) -> Outcome<NamesRow> {
+        Ok(NamesRow::default())
+    }
+
+    fn name(&self, _: &Name) -> Outcome<Option<NameRow>> {
+        Ok(None)
+    }
+
+    fn names_asked(&self, _: &WhichNames) -> Outcome<Vec<NameRow>> {
+        Ok(Vec::new())
+    }
+
+    fn names_gone(&self, _: Rev) -> Outcome<Vec<Name>> {
+        Ok(Vec::new())
+    }
+
+    fn names_of(&self, _: &MemberRef, _: usize) -> Outcome<Vec<Name>> {
+        Ok(Vec::new())
     }
 
     fn era(&self) -> Outcome<Era> {
@@ -254,6 +275,26 @@ impl WriteRows for Txn<'_> {
         let life = member.incarnation.to_string();
         let candidacy = params![self.ns, election.as_str(), member.id.as_str(), life];
         Ok(self.run(include_str!("sql/candidate_delete.sql"), candidacy)? > 0)
+    }
+
+    fn put_names(&mut self, _: &NamesRow) -> Outcome<()> {
+        Ok(())
+    }
+
+    fn put_name(&mut self, _: &NameRow) -> Outcome<()> {
+        Ok(())
+    }
+
+    fn remove_name(&mut self, _: &Name) -> Outcome<()> {
+        Ok(())
+    }
+
+    fn add_gone(&mut self, _: Rev, _: &Name) -> Outcome<()> {
+        Ok(())
+    }
+
+    fn forget_gone(&mut self, _: Rev, _: usize) -> Outcome<()> {
+        Ok(())
     }
 
     fn add_remains(&mut self, member: &MemberRef) -> Outcome<()> {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rusqlite::params;
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, Examined, Heartbeat, Incarnation, Join, Joined, MemberRef,
-    Namespace, Query, Release, Snapshot,
+    Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Examined, Heartbeat, Incarnation, Join,
+    Joined, MemberRef, NamesView, Namespace, Query, Release, Snapshot, WhichNames,
 };
 use tenure_store::{
     Capabilities, Error, ErrorKind, Following, From, Result, SharedStore, Store, Watch,
@@ -291,6 +291,14 @@ impl Store for SqliteStore {
         let asked = release.clone();
         let step = move |txn: &mut Txn<'_>| txn.release(&asked);
         self.write("releasing", ns, Durability::PowerCut, step).await
+    }
+
+    async fn bind(&self, _: &Namespace, _: &Bind) -> Result<Bindings> {
+        Err(self.capabilities().without_names())
+    }
+
+    async fn names(&self, _: &Namespace, _: &WhichNames) -> Result<NamesView> {
+        Err(self.capabilities().without_names())
     }
 
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tenure_core::StoreTraits;
+use tenure_core::{Bind, StoreTraits};
 
 use crate::{Error, ErrorKind, Identity, Result};
 
@@ -36,6 +36,21 @@ impl fmt::Display for Watch {
     }
 }
 
+/// What a store that keeps names can do with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct NameTraits {
+    /// Names can be changed under the fence of a term, in one step with the check.
+    pub fenced: bool,
+    /// What changed after a revision can be read: [`WhichNames::Since`](tenure_core::WhichNames).
+    pub since: bool,
+}
+
+impl NameTraits {
+    /// All of it.
+    pub const ALL: NameTraits = NameTraits { fenced: true, since: true };
+}
+
 /// What a store can and cannot do. The conformance suite checks what is claimed
 /// and what is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,14 +77,16 @@ pub struct Capabilities {
     /// A release can hand a term over to its heir in the same step: see
     /// [`Release::hand_over`](tenure_core::Release::hand_over).
     pub hands_over: bool,
-    /// The most bids or releases in one request.
+    /// The most bids, releases or changes of names in one request.
     pub batch: usize,
+    /// What the store can do with names; `None` if it keeps none.
+    pub names: Option<NameTraits>,
 }
 
 impl Capabilities {
     /// A store called `name` that judges by its own clock, keeps a journal and
-    /// watches natively, without a transactional fence, proof of death, handing over
-    /// or a number of its own. Change what is different.
+    /// watches natively, without a transactional fence, proof of death, handing over,
+    /// names or a number of its own. Change what is different.
     #[must_use]
     pub fn judging(name: &'static str) -> Self {
         Self {
@@ -83,6 +100,7 @@ impl Capabilities {
             proof_of_death: false,
             hands_over: false,
             batch: 1_000,
+            names: None,
         }
     }
 
@@ -94,6 +112,30 @@ impl Capabilities {
         }
         let message = format!("{count} {what} in one request are more than the limit of {limit}");
         Err(Error::new(ErrorKind::Invalid, message).remedy("split the request"))
+    }
+
+    /// Refuses a [`Bind`] that no store can do, or that this one cannot.
+    pub fn accepts(&self, bind: &Bind) -> Result<()> {
+        let names = self.keeps_names()?;
+        if bind.fence.is_some() && !names.fenced {
+            let message = format!("the store {} has no fence for names", self.name);
+            let remedy = "use SQLite or PostgreSQL, or bind without the fence of a term";
+            return Err(Error::new(ErrorKind::Invalid, message).remedy(remedy));
+        }
+        bind.check().map_err(|bad| Error::new(ErrorKind::Invalid, bad.to_string()))?;
+        self.within_batch("changes of names", bind.ops.len())
+    }
+
+    /// What the store can do with names; an error if it keeps none.
+    pub fn keeps_names(&self) -> Result<NameTraits> {
+        self.names.ok_or_else(|| self.without_names())
+    }
+
+    /// What a store that keeps no names answers.
+    #[must_use]
+    pub fn without_names(&self) -> Error {
+        let message = format!("the store {} keeps no names", self.name);
+        Error::new(ErrorKind::Invalid, message).remedy("use SQLite or PostgreSQL for names")
     }
 
     /// What of this the machine goes by.

@@ -12,7 +12,7 @@ mod turns;
 pub mod url;
 
 pub use backoff::{Backoff, jittered};
-pub use capabilities::{Capabilities, Judge, Watch};
+pub use capabilities::{Capabilities, Judge, NameTraits, Watch};
 pub use clock::{BootClock, Clock, ManualClock};
 pub use error::{Error, ErrorKind, Result};
 pub use fence::{FenceBlocking, FenceError, FenceIn, FencedTerm};

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, Entry, Failed, Heartbeat, Hint, Join, Joined, MemberRef,
-    Namespace, Query, Release, Reply, Request, Seq, Snapshot,
+    Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Entry, Failed, Heartbeat, Hint, Join,
+    Joined, MemberRef, NamesView, Namespace, Query, Release, Reply, Request, Seq, Snapshot,
+    WhichNames,
 };
 
 use crate::{Capabilities, Result};
@@ -15,9 +16,9 @@ use crate::{Capabilities, Result};
 ///
 /// # The model
 ///
-/// A namespace has **members**, **elections**, **candidacies** and a
-/// **journal**. Names, numbers and what each verb does to them are specified
-/// by the functions of [`tenure_rules`], which are written to be read.
+/// A namespace has **members**, **elections**, **candidacies**, **names** and a
+/// **journal**. What each verb does to them is specified by the functions of
+/// [`tenure_rules`], which are written to be read.
 ///
 /// A member is *live* while it has not been ended and less than the ttl it
 /// wrote last has passed since its last heartbeat, its join or its last win, by
@@ -57,6 +58,18 @@ use crate::{Capabilities, Result};
 /// journals its `Released`, with the cause of the life's end as far as the journal
 /// has it, and keeps the vacancy for an heir for the grace that this bid states.
 /// Candidacies that are void are cleared away in bounded steps.
+///
+/// The names of an ended life are void in the same way. Nobody writes that down name by
+/// name: no answer shows them, anybody may take them, and they are cleared away in bounded
+/// steps.
+///
+/// # Names
+///
+/// A name is bound to one life, or to nobody, under a **token**. Every change of a name has
+/// a **revision** of its own; a token is the revision at which the name was taken. Revisions
+/// of a namespace only rise and none is used again: not after a drop, a crash, a restart or
+/// a new era (rule M6), so that a dropped name leaves no row behind. Names are not in the
+/// journal; whoever follows is told by [`Hint::Names`] that some changed.
 ///
 /// # Vacancies
 ///
@@ -169,6 +182,45 @@ pub trait Store: Send + Sync + fmt::Debug {
     ///
     /// Suite: `release`, `handover`.
     async fn release(&self, ns: &Namespace, release: &Release) -> Result<()>;
+
+    /// Takes, changes and drops names, all in one step, each operation on its own and in
+    /// order (rule Q1).
+    ///
+    /// If the caller names a member that is not live or is condemned, the answer is `Ended`.
+    /// If it names a fence and does not hold exactly that term, which is the newest of its
+    /// election and has not lapsed, the answer is `Fenced`. Either way nothing changes (Q2).
+    /// Otherwise, for each operation:
+    ///
+    /// - **Take** (Q3): the nonce with which this caller wrote the name last is a repeated
+    ///   request: `Bound` with the same binding. If the name is bound to a life that is not
+    ///   live, or is proven dead, that life is ended (rule M2). A name that is not bound, or
+    ///   whose life is over, is `Bound` under a new token. Any other is `Taken`, with its
+    ///   binding: also one that the same life owns, by another attempt.
+    /// - **Change** and **Drop** (Q4): if the name has exactly this token and is the caller's,
+    ///   or is bound to nobody, and the revision is the one expected, the value changes under
+    ///   a new revision and the same token (`Bound`), or the name is free (`Gone(None)`). A
+    ///   change repeated by its nonce is `Bound`, an older one of the same life `Gone`. Else
+    ///   `Gone` with the binding that is there.
+    ///
+    /// A `Bound` to the caller's life counts as a heartbeat with the ttl of the request, also
+    /// when it repeats an earlier one (Q5). A name that somebody's open transaction holds is
+    /// `Busy`: the request waits for nothing while it keeps others waiting (Q10).
+    ///
+    /// A store without names answers with an error: [`Capabilities::accepts`].
+    ///
+    /// Suite: `names`.
+    async fn bind(&self, ns: &Namespace, bind: &Bind) -> Result<Bindings>;
+
+    /// The names asked for, all of one moment, with the revision of that moment. A binding
+    /// whose owner is not live is not shown; looking never writes.
+    ///
+    /// [`WhichNames::Since`] gives every name that changed after the revision, as it stands
+    /// now, the names that are gone, and the lives that own names. If the revision is older
+    /// than what the store can still tell, of an earlier era, or ahead of the store's, all
+    /// names are given, and `whole` says so (Q8).
+    ///
+    /// Suite: `names`.
+    async fn names(&self, ns: &Namespace, which: &WhichNames) -> Result<NamesView>;
 
     /// An operator's request, from somebody who need not be a member.
     ///

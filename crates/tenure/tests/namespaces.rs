@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use common::{secs, within};
 use tenure::{Capabilities, Error, SharedStore, Store, Tenure};
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, Heartbeat, Join, Joined, MemberRef, Namespace, Query,
-    Release, Snapshot,
+    Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Join, Joined, MemberRef,
+    NamesView, Namespace, Query, Release, Snapshot, WhichNames,
 };
 use tenure_store::{Following, From, MemoryStore, Result};
 
@@ -106,6 +106,16 @@ impl Store for HangsIn {
     async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
         self.pass(ns).await;
         self.inner.release(ns, release).await
+    }
+
+    async fn bind(&self, ns: &Namespace, bind: &Bind) -> Result<Bindings> {
+        self.pass(ns).await;
+        self.inner.bind(ns, bind).await
+    }
+
+    async fn names(&self, ns: &Namespace, which: &WhichNames) -> Result<NamesView> {
+        self.pass(ns).await;
+        self.inner.names(ns, which).await
     }
 
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {

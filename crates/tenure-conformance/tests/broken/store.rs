@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tenure_core::{
-    Amend, Amended, Beat, Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Heartbeat,
-    Holder, Join, Joined, MemberId, MemberRef, Namespace, Nonce, Note, Priority, Profile, Query,
-    Release, ReleaseCause, ReleaseItem, Seq, Snapshot, StepDown, Term, TermNumber,
+    Amend, Amended, Beat, Bid, Bind, Bindings, Claim, Claimed, Claims, ElectionName, ElectionView,
+    Heartbeat, Holder, Join, Joined, MemberId, MemberRef, NamesView, Namespace, Nonce, Note,
+    Priority, Profile, Query, Release, ReleaseCause, ReleaseItem, Seq, Snapshot, StepDown, Term,
+    TermNumber, WhichNames,
 };
 use tenure_store::{Capabilities, Following, From, Judge, MemoryStore, Result, Store};
 
@@ -302,6 +303,16 @@ impl Store for Broken {
             self.stand_again(ns, &release).await?;
         }
         Ok(())
+    }
+
+    async fn bind(&self, ns: &Namespace, bind: &Bind) -> Result<Bindings> {
+        let ns = &self.defect.namespace(ns);
+        self.inner.bind(ns, bind).await
+    }
+
+    async fn names(&self, ns: &Namespace, which: &WhichNames) -> Result<NamesView> {
+        let ns = &self.defect.namespace(ns);
+        self.inner.names(ns, which).await
     }
 
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {

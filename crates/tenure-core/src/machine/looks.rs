@@ -108,6 +108,8 @@ impl Looks {
             Hint::Gone(incarnation) => self.on_gone(incarnation, terms),
             Hint::Handed { election, to } => self.on_handed(cx, election, &to, terms),
             Hint::Vacant { election, heir } => self.on_vacant(cx, election, heir.as_ref(), terms),
+            // No election depends on a name.
+            Hint::Names => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! Rows in maps: the simplest place to keep a namespace.
 
 mod journal;
+mod names;
 #[cfg(test)]
 mod tests;
 
@@ -10,13 +11,16 @@ use core::convert::Infallible;
 use core::time::Duration;
 
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, ElectionName, Entry, Era, EraView, Examined, Heartbeat,
-    Incarnation, Join, Joined, MemberId, MemberRef, Mono, Query, Raised, Release, Seq, Snapshot,
-    Timestamp,
+    Amend, Amended, Beat, Bind, Bindings, Claim, Claims, ElectionName, Entry, Era, EraView,
+    Examined, Heartbeat, Incarnation, Join, Joined, MemberId, MemberRef, Mono, Name, NamesView,
+    Query, Raised, Release, Rev, Seq, Snapshot, Timestamp, WhichNames,
 };
 
 use self::journal::Journal;
-use crate::rows::{CandidacyRow, ElectionRow, EraCause, MemberRow, Moment, ReadRows, WriteRows};
+use self::names::Names;
+use crate::rows::{
+    CandidacyRow, ElectionRow, EraCause, MemberRow, Moment, NameRow, NamesRow, ReadRows, WriteRows,
+};
 
 /// One namespace in memory, without a clock, a lock or a task: every verb takes the time
 /// and happens at once. `MemoryStore` in `tenure-store` puts it behind the `Store`
@@ -51,8 +55,9 @@ pub struct MemoryState {
     candidacies: BTreeMap<ElectionName, BTreeMap<MemberId, CandidacyRow>>,
     /// The elections that each life stands for.
     stands: BTreeMap<MemberRef, BTreeSet<ElectionName>>,
-    /// Lives that ended and still have candidacies.
+    /// Lives that ended and still have candidacies or names.
     remains: BTreeSet<MemberRef>,
+    pub(crate) names: Names,
     journal: Journal,
     era: Era,
     /// When and why the era began.
@@ -84,6 +89,7 @@ impl MemoryState {
             candidacies: BTreeMap::new(),
             stands: BTreeMap::new(),
             remains: BTreeSet::new(),
+            names: Names::default(),
             journal: Journal::bounded(bound),
             era: Era::START,
             raised: None,
@@ -176,6 +182,19 @@ impl MemoryState {
         amended
     }
 
+    /// See [`bind`](crate::bind).
+    pub fn bind(&mut self, now: Mono, wall: Timestamp, bind: &Bind) -> Bindings {
+        let Ok(bindings) = crate::bind(self, Moment { now, wall }, bind);
+        bindings
+    }
+
+    /// See [`names`](crate::names).
+    #[must_use]
+    pub fn names(&self, now: Mono, which: &WhichNames) -> NamesView {
+        let Ok(names) = crate::names(self, now, which);
+        names
+    }
+
     /// See [`read`](crate::read).
     #[must_use]
     pub fn read(&self, now: Mono, query: &Query) -> Snapshot {
@@ -256,6 +275,26 @@ impl ReadRows for MemoryState {
 
     fn remains(&self) -> Result<Option<MemberRef>, Infallible> {
         Ok(self.remains.first().cloned())
+    }
+
+    fn names(&self) -> Result<NamesRow, Infallible> {
+        Ok(self.names.stands)
+    }
+
+    fn name(&self, name: &Name) -> Result<Option<NameRow>, Infallible> {
+        Ok(self.names.get(name).cloned())
+    }
+
+    fn names_asked(&self, which: &WhichNames) -> Result<Vec<NameRow>, Infallible> {
+        Ok(self.names.asked(which))
+    }
+
+    fn names_gone(&self, since: Rev) -> Result<Vec<Name>, Infallible> {
+        Ok(self.names.gone_since(since))
+    }
+
+    fn names_of(&self, life: &MemberRef, most: usize) -> Result<Vec<Name>, Infallible> {
+        Ok(self.names.of(life).take(most).cloned().collect())
     }
 
     fn era(&self) -> Result<Era, Infallible> {
@@ -352,6 +391,31 @@ impl WriteRows for MemoryState {
         }
         self.no_longer_stands(member, election);
         Ok(true)
+    }
+
+    fn put_names(&mut self, row: &NamesRow) -> Result<(), Infallible> {
+        self.names.stands = *row;
+        Ok(())
+    }
+
+    fn put_name(&mut self, row: &NameRow) -> Result<(), Infallible> {
+        self.names.put(row.clone());
+        Ok(())
+    }
+
+    fn remove_name(&mut self, name: &Name) -> Result<(), Infallible> {
+        self.names.remove(name);
+        Ok(())
+    }
+
+    fn add_gone(&mut self, rev: Rev, name: &Name) -> Result<(), Infallible> {
+        self.names.add_gone(rev, name);
+        Ok(())
+    }
+
+    fn forget_gone(&mut self, before: Rev, most: usize) -> Result<(), Infallible> {
+        self.names.forget_gone(before, most);
+        Ok(())
     }
 
     fn add_remains(&mut self, member: &MemberRef) -> Result<(), Infallible> {

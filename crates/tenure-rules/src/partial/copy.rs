@@ -6,12 +6,15 @@ use core::convert::Infallible;
 use core::time::Duration;
 
 use tenure_core::{
-    ElectionName, Entry, Era, Happening, Incarnation, MemberId, MemberRef, Mono, Seq, Timestamp,
+    ElectionName, Entry, Era, Happening, Incarnation, MemberId, MemberRef, Mono, Name, Rev, Seq,
+    Timestamp, WhichNames,
 };
 
 use super::{Looked, Missing, Turn, Want};
 use crate::memory::MemoryState;
-use crate::rows::{CandidacyRow, ElectionRow, EraCause, MemberRow, Moment, ReadRows, WriteRows};
+use crate::rows::{
+    CandidacyRow, ElectionRow, EraCause, MemberRow, Moment, NameRow, NamesRow, ReadRows, WriteRows,
+};
 
 /// A copy of some rows, on which the rules run.
 #[derive(Debug)]
@@ -22,6 +25,7 @@ pub struct Partial {
     members: BTreeMap<MemberId, MemberRow>,
     elections: BTreeMap<ElectionName, ElectionRow>,
     candidacies: BTreeMap<Candidacy, CandidacyRow>,
+    names: BTreeMap<Name, NameRow>,
     ends: Vec<Entry>,
     newest: BTreeMap<(Option<ElectionName>, usize), Vec<Entry>>,
     /// The rows as they are now, and which of them were written.
@@ -29,6 +33,7 @@ pub struct Partial {
     wrote_members: BTreeSet<MemberId>,
     wrote_elections: BTreeSet<ElectionName>,
     wrote_candidacies: BTreeSet<Candidacy>,
+    wrote_names: BTreeSet<Name>,
     turn: Turn,
 }
 
@@ -45,18 +50,21 @@ impl Partial {
         let members = looked.members.into_iter().map(|row| (row.member.id.clone(), row));
         let elections = looked.elections.into_iter().map(|row| (row.name.clone(), row));
         let candidacies = looked.candidacies.into_iter().map(|row| (key(&row), row));
+        let names = looked.name_rows.into_iter().map(|row| (row.name.clone(), row));
         Self {
             wants,
             at: looked.at,
             members: members.collect(),
             elections: elections.collect(),
             candidacies: candidacies.collect(),
+            names: names.collect(),
             ends: looked.ends,
             newest: looked.newest,
             state,
             wrote_members: BTreeSet::new(),
             wrote_elections: BTreeSet::new(),
             wrote_candidacies: BTreeSet::new(),
+            wrote_names: BTreeSet::new(),
             turn: Turn { version: looked.version, ..Turn::default() },
         }
     }
@@ -125,6 +133,15 @@ impl Partial {
                 _ => {}
             }
         }
+        for name in self.wrote_names {
+            let seen = self.names.get(&name);
+            let Ok(now) = self.state.name(&name);
+            match now {
+                Some(row) if seen != Some(&row) => turn.put_names.push(row),
+                None if seen.is_some() => turn.removed_names.push(name),
+                _ => {}
+            }
+        }
         turn
     }
 
@@ -164,12 +181,22 @@ impl Partial {
     }
 }
 
+impl Partial {
+    fn need_name(&self, name: &Name) -> Result<(), Missing> {
+        let known = self.names.contains_key(name) || self.wrote_names.contains(name);
+        self.need(known, Want::Name(name.clone()))
+    }
+}
+
 fn fill(state: &mut MemoryState, looked: &Looked) -> Result<(), Infallible> {
     state.begin(looked.era);
     state.go_on_after(looked.seq)?;
     looked.members.iter().try_for_each(|row| state.add_member(row))?;
     looked.elections.iter().try_for_each(|row| state.put_election(row))?;
     looked.candidacies.iter().try_for_each(|row| state.put_candidacy(row))?;
+    state.put_names(&looked.names)?;
+    looked.name_rows.iter().try_for_each(|row| state.put_name(row))?;
+    looked.gone.iter().try_for_each(|(rev, name)| state.add_gone(*rev, name))?;
     looked.remains.iter().try_for_each(|life| state.add_remains(life))
 }
 
@@ -267,6 +294,39 @@ impl ReadRows for Partial {
         sure(self.state.remains())
     }
 
+    fn names(&self) -> Result<NamesRow, Missing> {
+        Ok(self.state.names.stands)
+    }
+
+    fn name(&self, name: &Name) -> Result<Option<NameRow>, Missing> {
+        self.need_name(name)?;
+        sure(self.state.name(name))
+    }
+
+    fn names_asked(&self, which: &WhichNames) -> Result<Vec<NameRow>, Missing> {
+        self.need(false, Want::Names(which.clone()))?;
+        sure(self.state.names_asked(which))
+    }
+
+    fn names_gone(&self, since: Rev) -> Result<Vec<Name>, Missing> {
+        self.need(false, Want::NamesGone(since))?;
+        sure(self.state.names_gone(since))
+    }
+
+    fn names_of(&self, life: &MemberRef, most: usize) -> Result<Vec<Name>, Missing> {
+        let asked = self.wants.iter().filter_map(|want| match want {
+            Want::NamesOf(of, count) if of == life => Some(*count),
+            _ => None,
+        });
+        let asked = asked.max().unwrap_or(0);
+        let found = self.names.values().filter(|row| row.owner.as_ref() == Some(life)).count();
+        let names = sure(self.state.names_of(life, most))?;
+        // As with candidacies: some that were found may be removed by now, and others left.
+        let known = names.len() == most || asked > 0 && found < asked;
+        self.need(known, Want::NamesOf(life.clone(), asked + most))?;
+        Ok(names)
+    }
+
     fn era(&self) -> Result<Era, Missing> {
         Ok(self.state.era())
     }
@@ -350,6 +410,33 @@ impl WriteRows for Partial {
         self.need_candidacy(election, &member.id)?;
         self.wrote_candidacies.insert((election.clone(), member.id.clone()));
         sure(self.state.remove_candidacy(election, member))
+    }
+
+    fn put_names(&mut self, row: &NamesRow) -> Result<(), Missing> {
+        self.turn.names = Some(*row);
+        sure(self.state.put_names(row))
+    }
+
+    fn put_name(&mut self, row: &NameRow) -> Result<(), Missing> {
+        self.need_name(&row.name)?;
+        self.wrote_names.insert(row.name.clone());
+        sure(self.state.put_name(row))
+    }
+
+    fn remove_name(&mut self, name: &Name) -> Result<(), Missing> {
+        self.need_name(name)?;
+        self.wrote_names.insert(name.clone());
+        sure(self.state.remove_name(name))
+    }
+
+    fn add_gone(&mut self, rev: Rev, name: &Name) -> Result<(), Missing> {
+        self.turn.added_gone.push((rev, name.clone()));
+        sure(self.state.add_gone(rev, name))
+    }
+
+    fn forget_gone(&mut self, before: Rev, most: usize) -> Result<(), Missing> {
+        self.turn.forget_gone = Some((before, most));
+        Ok(())
     }
 
     fn add_remains(&mut self, member: &MemberRef) -> Result<(), Missing> {

@@ -27,11 +27,15 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use tenure_core::{ElectionName, Entry, Era, Incarnation, MemberId, MemberRef, Mono, Seq};
+use tenure_core::{
+    ElectionName, Entry, Era, Incarnation, MemberId, MemberRef, Mono, Name, Rev, Seq, WhichNames,
+};
 
 pub use self::copy::Partial;
 use crate::memory::MemoryState;
-use crate::rows::{CandidacyRow, ElectionRow, MemberRow, Moment, ReadRows, WriteRows};
+use crate::rows::{
+    CandidacyRow, ElectionRow, MemberRow, Moment, NameRow, NamesRow, ReadRows, WriteRows,
+};
 
 /// Rows to look at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,8 +60,16 @@ pub enum Want {
     /// This many of the candidacies of a life, if it has so many, and the elections they
     /// are in.
     CandidaciesOf(MemberRef, usize),
-    /// Some life that is over and still has candidacies.
+    /// Some life that is over and still has candidacies or names.
     Remains,
+    /// A name.
+    Name(Name),
+    /// Names, by what they are asked for.
+    Names(WhichNames),
+    /// The names that were dropped after this revision.
+    NamesGone(Rev),
+    /// This many of the names of a life, if it has so many.
+    NamesOf(MemberRef, usize),
     /// The entry that tells how a life ended.
     EndOf(MemberRef),
     /// So many of the newest entries, of one election if it is named.
@@ -85,8 +97,14 @@ pub struct Looked {
     pub elections: Vec<ElectionRow>,
     /// The candidacies wanted, each once.
     pub candidacies: Vec<CandidacyRow>,
-    /// The life that is over and still has candidacies, if it was wanted.
+    /// The life that is over and still has candidacies or names, if it was wanted.
     pub remains: Option<MemberRef>,
+    /// Where the names stand.
+    pub names: NamesRow,
+    /// The names wanted, each once.
+    pub name_rows: Vec<NameRow>,
+    /// The names that were dropped, if they were wanted, with the revision of each.
+    pub gone: Vec<(Rev, Name)>,
     /// The ends of lives that were wanted.
     pub ends: Vec<Entry>,
     /// The newest entries that were wanted, oldest first.
@@ -114,10 +132,20 @@ pub struct Turn {
     pub put_candidacies: Vec<CandidacyRow>,
     /// Candidacies to remove.
     pub removed_candidacies: Vec<(ElectionName, MemberRef)>,
-    /// Lives that are over and still have candidacies.
+    /// Lives that are over and still have candidacies or names.
     pub added_remains: Vec<MemberRef>,
-    /// Lives that have no candidacies any more.
+    /// Lives that have no candidacies and no names any more.
     pub removed_remains: Vec<MemberRef>,
+    /// Where the names stand from now on.
+    pub names: Option<NamesRow>,
+    /// Names to add or replace.
+    pub put_names: Vec<NameRow>,
+    /// Names to remove.
+    pub removed_names: Vec<Name>,
+    /// Names that are dropped, to remember.
+    pub added_gone: Vec<(Rev, Name)>,
+    /// Names that were dropped before this revision, to forget: the oldest, so many at most.
+    pub forget_gone: Option<(Rev, usize)>,
     /// The journal goes on after this place, before any entry is appended.
     pub go_on_after: Option<Seq>,
     /// An era begins: the attention of every member rises by 2^20, before members are put.
@@ -142,12 +170,18 @@ impl Looked {
             elections: Vec::new(),
             candidacies: Vec::new(),
             remains: None,
+            names: state.names.stands,
+            name_rows: Vec::new(),
+            gone: Vec::new(),
             ends: Vec::new(),
             newest: BTreeMap::new(),
         };
+        let mut names = BTreeMap::new();
         for want in wants {
             let Ok(()) = looked.answer(state, want, &mut members, &mut elections, &mut candidacies);
+            let Ok(()) = looked.answer_names(state, want, &mut names);
         }
+        looked.name_rows = names.into_values().collect();
         looked.members = members.into_values().collect();
         looked.elections = elections.into_values().collect();
         looked.candidacies = candidacies.into_values().collect();
@@ -198,6 +232,28 @@ impl Looked {
                 let entries = state.newest(name.as_ref(), *most)?;
                 self.newest.insert((name.clone(), *most), entries);
             }
+            Want::Name(_) | Want::Names(_) | Want::NamesGone(_) | Want::NamesOf(..) => {}
+        }
+        Ok(())
+    }
+
+    fn answer_names(
+        &mut self,
+        state: &MemoryState,
+        want: &Want,
+        names: &mut BTreeMap<Name, NameRow>,
+    ) -> Result<(), Infallible> {
+        let mut found = |row: NameRow| drop(names.insert(row.name.clone(), row));
+        match want {
+            Want::Name(name) => state.name(name)?.into_iter().for_each(&mut found),
+            Want::Names(which) => state.names_asked(which)?.into_iter().for_each(&mut found),
+            Want::NamesGone(since) => self.gone = state.names.gone_after(*since),
+            Want::NamesOf(life, most) => {
+                for name in state.names_of(life, *most)? {
+                    state.name(&name)?.into_iter().for_each(&mut found);
+                }
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -250,6 +306,11 @@ impl Turn {
         self.removed_elections.iter().try_for_each(|name| state.remove_election(name))?;
         self.added_remains.iter().try_for_each(|life| state.add_remains(life))?;
         self.removed_remains.iter().try_for_each(|life| state.remove_remains(life))?;
+        self.names.iter().try_for_each(|row| state.put_names(row))?;
+        self.removed_names.iter().try_for_each(|name| state.remove_name(name))?;
+        self.put_names.iter().try_for_each(|row| state.put_name(row))?;
+        self.added_gone.iter().try_for_each(|(rev, name)| state.add_gone(*rev, name))?;
+        self.forget_gone.iter().try_for_each(|(rev, most)| state.forget_gone(*rev, *most))?;
         self.entries.iter().try_for_each(|entry| state.append(entry.clone()))
     }
 }

@@ -11,14 +11,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, Heartbeat, Join, Joined, MemberRef, Mono, Namespace,
-    Query, Release, Snapshot, Timestamp,
+    Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Join, Joined, MemberRef, Mono,
+    NamesView, Namespace, Query, Release, Snapshot, Timestamp, WhichNames,
 };
 use tenure_rules::MemoryState;
 use tokio::sync::Notify;
 
 use crate::{
-    BootClock, Capabilities, Clock, Following, From, Identity, Result, SharedStore, Store, StoreId,
+    BootClock, Capabilities, Clock, Following, From, Identity, NameTraits, Result, SharedStore,
+    Store, StoreId,
 };
 
 /// A store in the memory of this process, for tests, examples, and programs
@@ -149,6 +150,17 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    async fn bind(&self, ns: &Namespace, bind: &Bind) -> Result<Bindings> {
+        self.capabilities().accepts(bind)?;
+        Ok(self.write(ns, |state, now, wall| state.bind(now, wall, bind)))
+    }
+
+    async fn names(&self, ns: &Namespace, which: &WhichNames) -> Result<NamesView> {
+        let now = self.shared.clock.now();
+        let read = |state: &MemoryState| state.names(now, which);
+        Ok(self.shared.look(ns, read).unwrap_or_else(|| read(&MemoryState::new())))
+    }
+
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
         Ok(self.write(ns, |state, now, wall| state.amend(now, wall, amend)))
     }
@@ -168,6 +180,7 @@ impl Store for MemoryStore {
 
     fn capabilities(&self) -> Capabilities {
         let identity = Identity::new("memory", self.shared.id, "");
-        Capabilities { hands_over: true, identity, ..Capabilities::judging("memory") }
+        let names = Some(NameTraits::ALL);
+        Capabilities { hands_over: true, identity, names, ..Capabilities::judging("memory") }
     }
 }

@@ -9,7 +9,7 @@ use tenure_rules::{Looked, MemoryState, Moment, Turn, Want};
 use tokio::sync::Notify;
 
 use super::{Page, Rows, Turned};
-use crate::{Capabilities, Clock, Identity, Result, StoreId};
+use crate::{Capabilities, Clock, Identity, NameTraits, Result, StoreId};
 
 /// Rows in the memory of this process: what a service does that has [`Rows`], for the suite
 /// and for tests of a store over it.
@@ -107,6 +107,7 @@ impl Rows for MemoryRows {
 
     fn capabilities(&self) -> Capabilities {
         let identity = Identity::new("memory", StoreId::from_u128(0), "rows");
-        Capabilities { hands_over: true, identity, ..Capabilities::judging("memory") }
+        let names = Some(NameTraits::ALL);
+        Capabilities { hands_over: true, identity, names, ..Capabilities::judging("memory") }
     }
 }

@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, ElectionName, Entry, Examined, Heartbeat, Join, Joined,
-    MemberRef, Namespace, Query, Release, Seq, Snapshot, Which,
+    Amend, Amended, Beat, Bind, Bindings, Claim, Claims, ElectionName, Entry, Examined, Heartbeat,
+    Join, Joined, MemberRef, NamesView, Namespace, Query, Release, Seq, Snapshot, Which,
+    WhichNames,
 };
 use tenure_rules::{Looked, Missing, Partial, Turn, Want};
 
@@ -163,6 +164,26 @@ impl Store for TurnStore {
         let own = Want::Member(release.member.id.clone());
         let wants = names.flat_map(election_wants).chain([own]).collect();
         let rule = |rows: &mut Partial| tenure_rules::release(rows, rows.at(), release);
+        self.decide(ns, None, wants, rule).await
+    }
+
+    async fn bind(&self, ns: &Namespace, bind: &Bind) -> Result<Bindings> {
+        self.capabilities().accepts(bind)?;
+        let names = bind.ops.iter().map(|op| Want::Name(op.name.clone()));
+        let fence = bind.fence.iter().map(|term| Want::Election(term.election.clone()));
+        let own = bind.member.iter().map(|member| Want::Member(member.id.clone()));
+        let wants = names.chain(fence).chain(own).chain([Want::Remains]).collect();
+        let rule = |rows: &mut Partial| tenure_rules::bind(rows, rows.at(), bind);
+        self.decide(ns, bind.member.as_ref(), wants, rule).await
+    }
+
+    async fn names(&self, ns: &Namespace, which: &WhichNames) -> Result<NamesView> {
+        self.capabilities().keeps_names()?;
+        let mut wants = BTreeSet::from([Want::Names(which.clone())]);
+        if let WhichNames::Since(since) = which {
+            wants.extend([Want::NamesGone(*since), Want::Members]);
+        }
+        let rule = |rows: &mut Partial| tenure_rules::names(rows, rows.at().now, which);
         self.decide(ns, None, wants, rule).await
     }
 

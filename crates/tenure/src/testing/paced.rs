@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, Heartbeat, Join, Joined, MemberRef, Namespace, Query,
-    Release, Snapshot,
+    Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Join, Joined, MemberRef,
+    NamesView, Namespace, Query, Release, Snapshot, WhichNames,
 };
 use tenure_store::{Capabilities, Clock, Following, From, ManualClock, Result, SharedStore, Store};
 
@@ -63,6 +63,16 @@ impl Store for Paced {
     async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
         self.wait().await;
         self.inner.release(ns, release).await
+    }
+
+    async fn bind(&self, ns: &Namespace, bind: &Bind) -> Result<Bindings> {
+        self.wait().await;
+        self.inner.bind(ns, bind).await
+    }
+
+    async fn names(&self, ns: &Namespace, which: &WhichNames) -> Result<NamesView> {
+        self.wait().await;
+        self.inner.names(ns, which).await
     }
 
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {

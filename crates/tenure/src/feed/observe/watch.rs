@@ -342,6 +342,7 @@ impl Watch {
                 let led = self.tracks.iter().filter(|(_, tracks)| led(tracks));
                 self.look.extend(led.map(|(election, _)| election.clone()));
             }
+            Hint::Names => {}
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tenure_core::{Amend, Hint, Namespace, Request};
+use tenure_core::{Amend, Bind, Hint, Namespace, Request};
 use tokio::sync::Notify;
 
 use tenure_store::{Error, ErrorKind, Result};
@@ -22,6 +22,10 @@ pub enum StoreVerb {
     Claim,
     /// [`Store::release`](tenure_store::Store::release).
     Release,
+    /// [`Store::bind`](tenure_store::Store::bind).
+    Bind,
+    /// [`Store::names`](tenure_store::Store::names).
+    Names,
     /// [`Store::amend`](tenure_store::Store::amend).
     Amend,
     /// [`Store::read`](tenure_store::Store::read).
@@ -33,7 +37,7 @@ pub enum StoreVerb {
 impl StoreVerb {
     /// Whether a call of it can have written anything.
     fn writes(self) -> bool {
-        !matches!(self, StoreVerb::Read | StoreVerb::Follow)
+        !matches!(self, StoreVerb::Read | StoreVerb::Names | StoreVerb::Follow)
     }
 }
 
@@ -89,6 +93,8 @@ pub struct Counts {
     pub bids: u64,
     /// Items in all releases.
     pub releases: u64,
+    /// Changes of names in all requests.
+    pub names: u64,
     /// Terms named in all heartbeats.
     pub terms: u64,
     /// Requests that failed by a fault or an outage.
@@ -115,6 +121,7 @@ impl Counts {
 pub(super) enum Late {
     Request(Request),
     Amend(Amend),
+    Bind(Bind),
 }
 
 #[derive(Debug, Default)]

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, Heartbeat, Hint, Join, Joined, MemberRef, Namespace,
-    Query, Release, Request, Snapshot,
+    Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Hint, Join, Joined, MemberRef,
+    NamesView, Namespace, Query, Release, Request, Snapshot, WhichNames,
 };
 
 pub use control::{Counts, Fault, HintFault, StoreVerb};
@@ -110,6 +110,7 @@ impl FaultyStore {
             match request {
                 Late::Request(request) => drop(perform(&*self.inner, ns, request).await?),
                 Late::Amend(amend) => drop(self.inner.amend(ns, amend).await?),
+                Late::Bind(bind) => drop(self.inner.bind(ns, bind).await?),
             }
         }
         Ok(late.len())
@@ -218,6 +219,16 @@ impl Store for FaultyStore {
         let late = || later(ns, Request::Release(release.clone()));
         let count = |counts: &mut Counts| counts.releases += release.items.len() as u64;
         self.pass(StoreVerb::Release, count, late, || self.inner.release(ns, release)).await
+    }
+
+    async fn bind(&self, ns: &Namespace, bind: &Bind) -> Result<Bindings> {
+        let late = || Some((ns.clone(), Late::Bind(bind.clone())));
+        let count = |counts: &mut Counts| counts.names += bind.ops.len() as u64;
+        self.pass(StoreVerb::Bind, count, late, || self.inner.bind(ns, bind)).await
+    }
+
+    async fn names(&self, ns: &Namespace, which: &WhichNames) -> Result<NamesView> {
+        self.pass(StoreVerb::Names, |_| {}, || None, || self.inner.names(ns, which)).await
     }
 
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
