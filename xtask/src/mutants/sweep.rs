@@ -39,7 +39,7 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
         return Ok(());
     }
 
-    let tree = Scratch::copy(&root(), &kept.join("sql"), &[all.folder])?;
+    let tree = Scratch::copy(&root(), &kept.join(format!("sql-{package}")), &[all.folder])?;
     let built = tree.build(package)?;
     let tests = programs::tests(&built)?;
     let name = |(program, name): &(usize, String)| format!("{} {name}", built[*program].target);
@@ -58,7 +58,7 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
         let programs = Programs::default();
         let servers = started(&[package])?;
         worker::prepare(&servers)?;
-        let folder = kept.join("worker-0");
+        let folder = kept.join(format!("{package}-0"));
         let reach = Worker { shared: &shared, programs, folder, servers }.reach()?;
         if let Some(reach) = reach {
             reach.write(&reached)?;
@@ -67,7 +67,7 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
     }
     let workers: Vec<_> = (0..options.jobs)
         .map(|number| {
-            let folder = kept.join(format!("worker-{number}"));
+            let folder = kept.join(format!("{package}-{number}"));
             let programs = Programs::copy(&built, &folder.join("programs"), &all.texts)?;
             let servers = started(&[package])?;
             worker::prepare(&servers)?;

@@ -7,7 +7,9 @@
 //! after each step, but for what `compare.rs` lists.
 //!
 //! A history that fails is made shorter and printed with the command that runs it again.
-//! `TENURE_HISTORIES=20000` runs more of them, `TENURE_HISTORY=<seed>` a single one.
+//! `TENURE_HISTORIES=20000` runs more of them, `TENURE_HISTORY=<seed>` a single one. With
+//! `TENURE_HISTORIES_AT=<url>` they run on a server that is there, and the first that fails
+//! ends the test as it is: `cargo xtask mutants` asks only whether one does.
 #![allow(clippy::unwrap_used, unreachable_pub)]
 
 #[path = "../common/mod.rs"]
@@ -33,7 +35,7 @@ const WORKERS: u64 = 3;
 /// How often a history that fails is run to make it shorter.
 const ATTEMPTS: u32 = 400;
 
-/// How many failed histories end the test.
+/// How many failed histories end the test, each made shorter.
 const ENOUGH: usize = 4;
 
 /// Runs are counted, so that each has namespaces of its own.
@@ -85,18 +87,43 @@ async fn shortened(
     (steps, found)
 }
 
-async fn place(server: &Server, worker: u64) -> Place {
-    let schema = format!("histories_{worker}");
-    let options = PostgresOptions::from_url(&server.url()).unwrap().schema(&schema);
-    let store = PostgresStore::open(options).await.unwrap();
-    Place { store, admin: common::connect(&server.url()).await, schema }
+/// Where histories run.
+struct Site {
+    url: String,
+    /// A server of their own, and then time to make a history shorter that fails.
+    own: Option<Server>,
+}
+
+impl Site {
+    fn find() -> Self {
+        if let Ok(url) = std::env::var("TENURE_HISTORIES_AT") {
+            return Self { url, own: None };
+        }
+        // What is written need not survive the test: nothing waits for the disk.
+        let server = Server::start_with(|_| {}, &["fsync=off", "autovacuum=off"]);
+        Self { url: server.url(), own: Some(server) }
+    }
+
+    /// How many failed histories end the test.
+    fn enough(&self) -> usize {
+        if self.own.is_some() { ENOUGH } else { 1 }
+    }
+
+    async fn place(&self, worker: u64) -> Place {
+        let schema = format!("histories_{worker}");
+        let options = PostgresOptions::from_url(&self.url).unwrap().schema(&schema);
+        let store = PostgresStore::open(options).await.unwrap();
+        Place { store, admin: common::connect(&self.url).await, schema }
+    }
 }
 
 /// Runs one history; what it found, if it failed.
-async fn check(place: &Place, seed: u64) -> Option<String> {
-    let steps = steps::history(seed);
-    let difference = run(place, &steps).await.err()?;
-    let (steps, difference) = shortened(place, steps, difference).await;
+async fn check(site: &Site, place: &Place, seed: u64) -> Option<String> {
+    let mut steps = steps::history(seed);
+    let mut difference = run(place, &steps).await.err()?;
+    if site.own.is_some() {
+        (steps, difference) = shortened(place, steps, difference).await;
+    }
     let steps: Vec<_> = steps.iter().map(|step| format!("  {step:?}\n")).collect();
     Some(format!(
         "history {seed} differs; run it again by\n  TENURE_HISTORY={seed} cargo xtask test -p \
@@ -113,8 +140,7 @@ fn setting(name: &str) -> Option<u64> {
 /// The SQL twin of the rules does what they do.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_histories_go_by_the_rules() {
-    // What is written need not survive the test: nothing waits for the disk.
-    let server = Arc::new(Server::start_with(|_| {}, &["fsync=off", "autovacuum=off"]));
+    let site = Arc::new(Site::find());
     let seeds = match setting("TENURE_HISTORY") {
         Some(seed) => seed..seed + 1,
         None => 1..1 + setting("TENURE_HISTORIES").unwrap_or(HISTORIES),
@@ -123,14 +149,14 @@ async fn random_histories_go_by_the_rules() {
     let found = Arc::new(Mutex::new(Vec::new()));
     let mut workers = JoinSet::new();
     for worker in 0..WORKERS {
-        let server = Arc::clone(&server);
+        let site = Arc::clone(&site);
         let seeds = Arc::clone(&seeds);
         let found = Arc::clone(&found);
         workers.spawn(async move {
-            let place = place(&server, worker).await;
-            while found.lock().unwrap().len() < ENOUGH {
+            let place = site.place(worker).await;
+            while found.lock().unwrap().len() < site.enough() {
                 let Some(seed) = seeds.lock().unwrap().next() else { break };
-                let failed = check(&place, seed).await;
+                let failed = check(&site, &place, seed).await;
                 found.lock().unwrap().extend(failed);
             }
         });
