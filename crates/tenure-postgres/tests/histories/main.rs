@@ -110,7 +110,8 @@ impl Site {
     }
 
     async fn place(&self, worker: u64) -> Place {
-        let schema = format!("histories_{worker}");
+        // On a server that is there, another process may have made the tables by other text.
+        let schema = format!("t{}_{worker}", std::process::id());
         let options = PostgresOptions::from_url(&self.url).unwrap().schema(&schema);
         let store = PostgresStore::open(options).await.unwrap();
         Place { store, admin: common::connect(&self.url).await, schema }
