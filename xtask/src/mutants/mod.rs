@@ -38,6 +38,7 @@ cargo xtask mutants [--package X …] [--sql | --rust] [options]
   --only TEXT   only mutants whose name contains TEXT, as beat.sql or settings.rs; may be
                 repeated
   --first       only the first look: the tests that catch most, not yet the whole suite
+  --scout       less than that: only the random histories, where the crate has them
   --jobs N      how many SQL mutants are run at a time; default 2
   --list        print the SQL mutants and run none
 
@@ -76,6 +77,7 @@ struct Options {
     rust: bool,
     again: bool,
     first: bool,
+    scout: bool,
     list: bool,
     jobs: usize,
     only: Vec<String>,
@@ -141,6 +143,7 @@ fn parse(args: &[String]) -> Outcome<Options> {
             "--rust" => options.rust = true,
             "--again" => options.again = true,
             "--first" => options.first = true,
+            "--scout" => options.scout = true,
             "--list" => options.list = true,
             other => {
                 return Err(Failure::new(format!("`{other}` is not understood\n\n{USAGE}")));

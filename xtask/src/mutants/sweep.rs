@@ -12,7 +12,7 @@ use super::programs::{self, Programs};
 use super::reach::Reach;
 use super::record::Record;
 use super::scratch::Scratch;
-use super::worker::{self, Shared, Worker};
+use super::worker::{self, Look, Shared, Worker};
 use super::{Options, Statement, Statements, started};
 use crate::failure::{Failure, Outcome};
 use crate::steps::root;
@@ -76,9 +76,9 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
         .collect::<Outcome<_>>()?;
 
     let first: Queue<'_> = Mutex::new(left.into_iter().map(|m| (m, BTreeSet::new())).collect());
-    let second = look(&workers, &first, true)?;
-    if !options.first {
-        look(&workers, &Mutex::new(second), false)?;
+    let second = look(&workers, &first, if options.scout { Look::Scout } else { Look::First })?;
+    if !options.first && !options.scout {
+        look(&workers, &Mutex::new(second), Look::Whole)?;
     }
     println!("\n{}", shared.ledger.into_inner().map_err(broken)?.summary());
     Ok(())
@@ -92,7 +92,7 @@ fn broken<T>(_: std::sync::PoisonError<T>) -> Failure {
 fn look<'a>(
     workers: &[Worker<'_>],
     queue: &Queue<'a>,
-    first: bool,
+    how: Look,
 ) -> Outcome<VecDeque<(&'a Statement, BTreeSet<usize>)>> {
     let count = queue.lock().map_err(broken)?.len();
     let done = AtomicUsize::new(0);
@@ -102,7 +102,7 @@ fn look<'a>(
             .iter()
             .map(|worker| {
                 scope.spawn(|| {
-                    work(worker, queue, &open, first, &|| {
+                    work(worker, queue, &open, how, &|| {
                         format!("{:>4}/{count}", done.fetch_add(1, Ordering::Relaxed) + 1)
                     })
                 })
@@ -121,7 +121,7 @@ fn work<'a>(
     worker: &Worker<'_>,
     queue: &Queue<'a>,
     open: &Queue<'a>,
-    first: bool,
+    how: Look,
     next: &dyn Fn() -> String,
 ) -> Outcome {
     loop {
@@ -129,7 +129,7 @@ fn work<'a>(
             return Ok(());
         };
         let from = Instant::now();
-        let entry = worker.judge(mutant, first, &mut passed)?;
+        let entry = worker.judge(mutant, how, &mut passed)?;
         let took = from.elapsed().as_secs_f64();
         println!("{} {took:>5.1} s {:<8} {}  {}", next(), entry.fate.name(), mutant.name, entry.by);
         let fate = entry.fate;

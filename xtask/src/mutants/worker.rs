@@ -29,6 +29,17 @@ const SCOUT: &str = "histories random_histories_go_by_the_rules";
 /// How many histories it runs at the first look, and when all tests are run.
 const SCOUTED: (u32, u32) = (40, 400);
 
+/// How closely a mutant is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// By the scout alone.
+    Scout,
+    /// By the tests that catch most.
+    First,
+    /// By all tests.
+    Whole,
+}
+
 /// What all workers share.
 pub(super) struct Shared<'a> {
     /// The programs as they were built.
@@ -59,12 +70,12 @@ impl Worker<'_> {
     pub(super) fn judge(
         &self,
         mutant: &Statement,
-        first_look: bool,
+        look: Look,
         passed: &mut BTreeSet<usize>,
     ) -> Outcome<Entry> {
-        let place = Place::make(self, if first_look { SCOUTED.0 } else { SCOUTED.1 })?;
+        let place = Place::make(self, if look == Look::Whole { SCOUTED.1 } else { SCOUTED.0 })?;
         self.programs.overwrite(&mutant.file, &mutant.whole, &mutant.text)?;
-        let judged = self.judge_in(&place, mutant, first_look, passed);
+        let judged = self.judge_in(&place, mutant, look, passed);
         self.programs.overwrite(&mutant.file, &mutant.whole, &mutant.whole)?;
         let (fate, by) = judged?;
         Ok(Entry { fate, digest: mutant.digest.clone(), by })
@@ -74,7 +85,7 @@ impl Worker<'_> {
         &self,
         place: &Place,
         mutant: &Statement,
-        first_look: bool,
+        look: Look,
         passed: &mut BTreeSet<usize>,
     ) -> Outcome<(Fate, String)> {
         let mut set_aside = BTreeSet::new();
@@ -82,12 +93,15 @@ impl Worker<'_> {
         if let Some(judged) = scout.map(|scout| self.scouted(place, scout)).transpose()?.flatten() {
             return Ok(judged);
         }
+        if scout.is_some() && look == Look::Scout {
+            return Ok((Fate::Open, String::new()));
+        }
         loop {
             let mut order = self.order(mutant);
             order.retain(|test| {
                 !passed.contains(test) && !set_aside.contains(test) && Some(*test) != scout
             });
-            let cut = if first_look { self.first_look(&order) } else { order.len() };
+            let cut = if look == Look::Whole { order.len() } else { self.first_look(&order) };
             let whole = cut == order.len();
             order.truncate(cut);
             let Some(failed) = self.first_failure(place, &order, passed)? else {

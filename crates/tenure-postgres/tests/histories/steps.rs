@@ -192,17 +192,22 @@ impl Dice {
 /// A history: the same for the same seed.
 pub fn history(seed: u64) -> Vec<Step> {
     let mut dice = Dice(seed);
+    // Every third history is about both namespaces alike, most are about one.
+    let other = if seed.is_multiple_of(3) { 2 } else { 6 };
     // First of all somebody has to be there.
-    let mut steps: Vec<_> = (0..MEMBERS - 1).map(|member| first(&mut dice, member)).collect();
+    let mut steps: Vec<_> = (0..MEMBERS - 1).map(|member| first(&mut dice, 0, member)).collect();
+    if other == 2 {
+        steps.extend((0..MEMBERS - 1).map(|member| first(&mut dice, 1, member)));
+    }
     let count = 20 + dice.below(40);
     steps.extend((0..count).map(|_| {
-        let space = usize::from(dice.one_in(6));
+        let space = usize::from(dice.one_in(other));
         Step { space, what: what(&mut dice) }
     }));
     steps
 }
 
-fn first(dice: &mut Dice, member: usize) -> Step {
+fn first(dice: &mut Dice, space: usize, member: usize) -> Step {
     let what = What::Join {
         member,
         life: Life::New,
@@ -211,7 +216,7 @@ fn first(dice: &mut Dice, member: usize) -> Step {
         takes_over: !dice.one_in(3),
         seen: Seen::Nothing,
     };
-    Step { space: 0, what }
+    Step { space, what }
 }
 
 fn what(dice: &mut Dice) -> What {

@@ -49,6 +49,9 @@ impl Place {
 struct Space {
     ns: Namespace,
     spec: MemoryState,
+    /// Before the lives of this history. Both namespaces have the same ones, under the same
+    /// ids: what takes the row of the other namespace shows.
+    first: u128,
     /// The lives of each id, the newest last.
     lives: Vec<Vec<Incarnation>>,
     /// How often each member has bid for each election.
@@ -63,7 +66,6 @@ pub struct World<'a> {
     place: &'a Place,
     spaces: [Space; 2],
     now: Mono,
-    lives: u128,
 }
 
 impl<'a> World<'a> {
@@ -73,13 +75,14 @@ impl<'a> World<'a> {
         let space = |letter| Space {
             ns: Namespace::new(format!("h{run}-{letter}")).unwrap(),
             spec: MemoryState::new(),
+            first: u128::from(run) << 32,
             lives: vec![Vec::new(); MEMBERS],
             attempts: BTreeMap::new(),
             numbers: Numbers::default(),
             forgot: false,
         };
         let spaces = [space('a'), space('b')];
-        Self { place, spaces, now: Mono::from_millis(1_000), lives: u128::from(run) << 32 }
+        Self { place, spaces, now: Mono::from_millis(1_000) }
     }
 
     /// The wall clock that the specification is told, in 2027.
@@ -184,16 +187,7 @@ impl<'a> World<'a> {
         if let What::Join { seen, .. } | What::Claim { seen, .. } = &step.what {
             self.spaces[step.space].forgot |= rolls_back(seen);
         }
-        let fresh = self.fresh(step);
-        self.spaces[step.space].asked(self.now, fresh, &step.what)
-    }
-
-    /// A life that was never there before, for a step that needs one.
-    fn fresh(&mut self, step: &Step) -> Incarnation {
-        if let What::Join { life: Life::New, .. } = step.what {
-            self.lives += 1;
-        }
-        Incarnation::from_u128(self.lives)
+        self.spaces[step.space].asked(self.now, &step.what)
     }
 }
 
@@ -263,10 +257,10 @@ fn profile(life: Incarnation) -> Profile {
 }
 
 impl Space {
-    fn asked(&mut self, now: Mono, fresh: Incarnation, what: &What) -> Option<Asked> {
+    fn asked(&mut self, now: Mono, what: &What) -> Option<Asked> {
         Some(match what {
             What::Join { member, life, ttl, supersede, takes_over, seen } => {
-                let incarnation = self.joining(now, *member, *life, fresh)?;
+                let incarnation = self.joining(now, *member, *life)?;
                 Asked::Join(Join {
                     member: MemberRef::new(id(*member), incarnation),
                     ttl: UNIT * *ttl,
@@ -338,19 +332,12 @@ impl Space {
     }
 
     /// The life that joins. What ended before the specification forgot is not asked for.
-    fn joining(
-        &mut self,
-        now: Mono,
-        member: usize,
-        life: Life,
-        fresh: Incarnation,
-    ) -> Option<Incarnation> {
+    fn joining(&mut self, now: Mono, member: usize, life: Life) -> Option<Incarnation> {
         if life == Life::New || self.lives[member].is_empty() {
-            let known = self.lives.iter().flatten().any(|life| *life == fresh);
-            return (!known).then(|| {
-                self.lives[member].push(fresh);
-                fresh
-            });
+            let count = self.lives[member].len() as u128;
+            let fresh = Incarnation::from_u128(self.first + ((member as u128) << 16) + count);
+            self.lives[member].push(fresh);
+            return Some(fresh);
         }
         let member = self.member(member, life)?;
         (self.lives(now, &member) || !self.forgot).then_some(member.incarnation)
