@@ -244,3 +244,39 @@ async fn giving_up_and_evicting_do_not_wait_for_those_who_work() {
     assert!(matches!(done, Amended::Done { .. }), "{done:?}");
     assert_eq!(won(store.claim(&ns(), &claim(&c, "e", 2)).await.unwrap()).number.get(), 3);
 }
+
+/// A process counts for a member of another boot from its opening on, and not only from
+/// when it first wants what that member holds.
+#[tokio::test]
+async fn a_member_of_another_boot_is_counted_for_from_the_opening_on() {
+    let place = Place::new();
+    let (a, b) = (member("a", 1), member("b", 2));
+    let clock = Arc::new(ManualClock::new());
+    let before = place.open_with(boot("first", &clock)).await;
+    joined(&before, &a).await;
+    won(before.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
+    drop(before);
+    let clock = Arc::new(ManualClock::new());
+    let after = place.open_with(boot("second", &clock)).await;
+    clock.advance(Duration::from_millis(10_010));
+    joined(&after, &b).await;
+    won(after.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
+}
+
+/// A heartbeat that was written ahead of this clock is no sign of life: the machine was set
+/// back to an older state. Once the member's ttl has passed here, no heartbeat brings it
+/// back (M1).
+#[tokio::test]
+async fn a_heartbeat_from_the_future_does_not_keep_a_member() {
+    let place = Place::new();
+    let a = member("a", 1);
+    let clock = Arc::new(ManualClock::new());
+    let store = place.open_with(boot("here", &clock)).await;
+    joined(&store, &a).await;
+    let ahead = "UPDATE tenure_members SET beat_at = beat_at + 1000000000000, beat = beat + 1";
+    place.sql().execute(ahead, []).unwrap();
+    store.read(&ns(), &Query::members()).await.unwrap();
+    clock.advance(Duration::from_millis(10_010));
+    let answer = store.heartbeat(&ns(), &beat(&a)).await.unwrap();
+    assert!(matches!(answer, Beat::Ended { .. }), "{answer:?}");
+}

@@ -7,7 +7,8 @@ mod common;
 use std::time::Duration;
 
 use common::*;
-use tenure_core::{Claims, Heartbeat, Query};
+use tenure_core::{Claims, Heartbeat, Incarnation, Joined, MemberRef, Namespace, Query};
+use tenure_sqlite::SqliteOptions;
 use tenure_store::Store;
 
 /// P2, M5: a dead member of twenty thousand terms is ended by one entry of the
@@ -67,4 +68,100 @@ async fn candidacies_of_the_dead_go_a_few_at_a_time() {
     let remains: u32 =
         file.query_row("SELECT count(*) FROM tenure_remains", [], |row| row.get(0)).unwrap();
     assert_eq!(remains, 0);
+}
+
+/// M5: what a life left behind is neither its next life's nor its twin's in another
+/// namespace, and clearing it away comes to an end beside both.
+#[tokio::test]
+async fn what_a_life_left_is_told_from_its_next_life_and_from_its_twin() {
+    let place = Place::new();
+    let store = place.open().await;
+    let elsewhere = Namespace::new("elsewhere").unwrap();
+    let leader = member("a", 1);
+    let twin = member("b", 2);
+    let next = member("b", 3);
+    let names = || (0..100).map(|n| format!("e-{n}"));
+    for space in [&ns(), &elsewhere] {
+        for member in [&leader, &twin] {
+            store.join(space, &join(member)).await.unwrap();
+            store.claim(space, &claim_all(member, names(), 1)).await.unwrap();
+        }
+    }
+    let file = place.sql();
+    let count = |sql: &str| -> u32 { file.query_row(sql, [], |row| row.get(0)).unwrap() };
+    let seen = async |space: &Namespace| {
+        let query = Query { candidates: true, ..Query::everything() };
+        let elections = store.read(space, &query).await.unwrap().elections;
+        elections.iter().map(|e| e.candidates.len()).collect::<Vec<_>>()
+    };
+
+    // Superseded: the new life stands for nothing yet, and its twin for all as before.
+    joined(&store, &next).await;
+    assert_eq!(seen(&ns()).await, [1; 100], "nobody stands by what another life left");
+    assert_eq!(seen(&elsewhere).await, [2; 100]);
+    store.claim(&ns(), &claim_all(&next, names(), 1)).await.unwrap();
+    for life in 10..15 {
+        joined(&store, &member(&format!("j{life}"), life)).await;
+    }
+    assert_eq!(count("SELECT count(*) FROM tenure_remains"), 0, "nothing is left to clear away");
+    assert_eq!(seen(&ns()).await, [2; 100]);
+    assert_eq!(seen(&elsewhere).await, [2; 100]);
+
+    // Both leave more than one step clears away: each namespace clears its own.
+    store.leave(&ns(), &next).await.unwrap();
+    joined(&store, &twin_of(&twin)).await;
+    store.claim(&ns(), &claim_all(&twin_of(&twin), names(), 2)).await.unwrap();
+    store.leave(&ns(), &twin_of(&twin)).await.unwrap();
+    store.leave(&elsewhere, &twin).await.unwrap();
+    for life in 20..29 {
+        joined(&store, &member(&format!("j{life}"), life)).await;
+    }
+    let here = "SELECT count(*) FROM tenure_remains WHERE ns <> 'elsewhere'";
+    assert_eq!(count(here), 0, "cleared away here");
+    let left = "SELECT count(*) FROM tenure_candidates WHERE ns = 'elsewhere' AND id = 'b'";
+    assert_eq!(count(left), 36, "and there not before somebody comes there");
+    for life in 30..33 {
+        let late = member(&format!("k{life}"), life);
+        store.join(&elsewhere, &join(&late)).await.unwrap();
+    }
+    assert_eq!(count(left), 0);
+    assert_eq!(count("SELECT count(*) FROM tenure_remains"), 0);
+}
+
+/// The same id under a life that is nobody's here.
+fn twin_of(member: &MemberRef) -> MemberRef {
+    MemberRef::new(member.id.clone(), Incarnation::from_u128(4))
+}
+
+/// Trimming a journal leaves the journal of another namespace alone, and what it still
+/// knows of lives that ended.
+#[tokio::test]
+async fn a_journal_is_trimmed_by_itself() {
+    let place = Place::new();
+    let store = place.open_with(SqliteOptions::new().journal_keep(16)).await;
+    let elsewhere = Namespace::new("elsewhere").unwrap();
+    let ended = member("a", 1);
+    store.join(&elsewhere, &join(&ended)).await.unwrap();
+    store.leave(&elsewhere, &ended).await.unwrap();
+    // Until entries were trimmed, and a life ended that the journal still knows.
+    let mut life = 10;
+    let mut newest = member("b", life);
+    let kept = "SELECT trimmed FROM tenure_namespaces WHERE ns <> 'elsewhere'";
+    loop {
+        joined(&store, &newest).await;
+        store.leave(&ns(), &newest).await.unwrap();
+        let trimmed: u32 = place.sql().query_row(kept, [], |row| row.get(0)).unwrap();
+        if trimmed > 0 {
+            break;
+        }
+        life += 1;
+        newest = member("b", life);
+    }
+    for (space, member) in [(&ns(), &newest), (&elsewhere, &ended)] {
+        let answer = store.join(space, &join(member)).await.unwrap();
+        assert!(matches!(answer, Joined::Taken { .. }), "{answer:?}: it is known to be over");
+    }
+    let query = Query { history: 10, ..Query::everything() };
+    let history = store.read(&elsewhere, &query).await.unwrap().history;
+    assert_eq!(history.len(), 2, "joined, left");
 }

@@ -290,3 +290,26 @@ async fn a_term_of_an_ended_life_is_refused_by_the_fence() {
     let tx = db.transaction().unwrap();
     fence(&tx, &store, &term).unwrap_err();
 }
+
+/// C40, B15: a term is void with the life it was given to, before anybody has written it
+/// off. Neither the next life of the same id nor the same life in another namespace stands
+/// in for it.
+#[tokio::test]
+async fn a_fence_takes_no_other_life_for_the_holder() {
+    let place = Place::new();
+    let (store, term) = led(&place).await;
+    let elsewhere = Namespace::new("elsewhere").unwrap();
+    store.join(&elsewhere, &join(&member("a", 1))).await.unwrap();
+    let mut db = place.sql();
+    let fenced = |db: &mut Connection| {
+        let tx = db.transaction().unwrap();
+        fence(&tx, &store, &term)
+    };
+    fenced(&mut db).unwrap();
+    store.leave(&ns(), &member("a", 1)).await.unwrap();
+    let error = fenced(&mut db).unwrap_err();
+    assert!(matches!(error, FenceError::Superseded { .. }), "by its twin: {error}");
+    joined(&store, &member("a", 2)).await;
+    let error = fenced(&mut db).unwrap_err();
+    assert!(matches!(error, FenceError::Superseded { .. }), "by its next life: {error}");
+}

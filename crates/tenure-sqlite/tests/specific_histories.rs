@@ -158,7 +158,7 @@ impl World {
         let bids = (0..count).map(|n| election(&format!("e{}", (first + n) % ELECTIONS)));
         let bids: Vec<_> = bids
             .map(|name| {
-                let priority = Priority::new([1, 100, 100, 200][self.dice.below(4)]);
+                let priority = Priority::new([0, 1, 100, 200][self.dice.below(4)]);
                 Bid::new(name, Nonce::new(self.nonce)).with_priority(priority)
             })
             .collect();

@@ -94,6 +94,15 @@ impl Ledger {
         self.known.retain(|name, _| !chosen(name));
     }
 
+    /// Lets those be judged again that survived.
+    pub(super) fn reopen(&mut self, chosen: impl Fn(&str) -> bool) {
+        for (_, entry) in self.known.iter_mut().filter(|(name, _)| chosen(name)) {
+            if entry.fate == Fate::Survived {
+                entry.fate = Fate::Open;
+            }
+        }
+    }
+
     /// Notes what became of one, at once: a run may be stopped at any time.
     pub(super) fn note(&mut self, name: &str, entry: Entry) -> Outcome {
         self.known.insert(name.to_owned(), entry);
@@ -172,6 +181,9 @@ mod tests {
         assert!(again.is_final("b.sql f: negate y", "1"), "the function is in another file");
         again.moved("b.sql f: remove x = 1", "2");
         assert!(!again.is_final("b.sql f: remove x = 1", "2"), "and changed");
+        again.reopen(|name| name.starts_with("a.sql"));
+        assert!(!again.is_final("a.sql f: negate y", "1"), "there are new tests");
+        assert!(again.is_final("b.sql f: negate y", "1"), "it was not chosen");
         again.forget(|name| name.contains(" f: "));
         assert_eq!(again.entries().count(), 1);
         fs::remove_dir_all(&dir).unwrap();

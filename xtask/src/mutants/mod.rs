@@ -35,6 +35,7 @@ cargo xtask mutants [--package X …] [--sql | --rust] [options]
   --sql         only the statements of the SQL stores
   --rust        only the Rust code, by cargo-mutants
   --again       forget the verdicts of earlier runs on what is chosen
+  --survived    run again what survived before: tests were written since
   --only TEXT   only mutants whose name contains TEXT, as beat.sql or settings.rs; may be
                 repeated
   --first       only the first look: the tests that catch most, not yet the whole suite
@@ -76,6 +77,7 @@ struct Options {
     sql: bool,
     rust: bool,
     again: bool,
+    survived: bool,
     first: bool,
     scout: bool,
     list: bool,
@@ -142,6 +144,7 @@ fn parse(args: &[String]) -> Outcome<Options> {
             "--sql" => options.sql = true,
             "--rust" => options.rust = true,
             "--again" => options.again = true,
+            "--survived" => options.survived = true,
             "--first" => options.first = true,
             "--scout" => options.scout = true,
             "--list" => options.list = true,

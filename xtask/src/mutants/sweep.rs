@@ -30,6 +30,9 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
     }
     let there: BTreeSet<&str> = all.mutants.iter().map(|mutant| mutant.name.as_str()).collect();
     ledger.forget(|name| !there.contains(name) || options.again && options.names(name));
+    if options.survived {
+        ledger.reopen(|name| options.names(name));
+    }
     let chosen: Vec<_> = all.mutants.iter().filter(|m| options.names(&m.name)).collect();
     let known = |mutant: &&Statement| ledger.is_final(&mutant.name, &mutant.digest);
     let left: VecDeque<_> = chosen.iter().filter(|m| !known(m)).copied().collect();
