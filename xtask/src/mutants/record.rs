@@ -2,7 +2,7 @@
 //! them caught what. It decides the order in which they are tried.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::ledger::{Fate, Ledger};
 use crate::failure::{Doing, Outcome};
 
-/// A test that passed so often, and never failed without a reason, is believed at once
-/// when it fails.
+/// A test that passed so often, also in this run, and never failed without a reason, is
+/// believed when it fails twice.
 const BELIEVED: u32 = 5;
 /// How many tests that caught others of the same function, or file, are tried first.
 const KILLERS: usize = 6;
@@ -34,6 +34,8 @@ struct Seen {
 pub(super) struct Record {
     path: PathBuf,
     seen: BTreeMap<String, Seen>,
+    /// What passed in this very run: elsewhere a test may lack what it needs.
+    here: BTreeSet<String>,
 }
 
 impl Record {
@@ -46,7 +48,8 @@ impl Record {
             let seconds = fields.next()?.parse().ok()?;
             Some((fields.next()?.to_owned(), Seen { passed, doubted, seconds }))
         };
-        Self { path: path.to_owned(), seen: text.lines().filter_map(parse).collect() }
+        let seen = text.lines().filter_map(parse).collect();
+        Self { path: path.to_owned(), seen, here: BTreeSet::new() }
     }
 
     pub(super) fn write(&self) -> Outcome {
@@ -58,6 +61,7 @@ impl Record {
     }
 
     pub(super) fn passed(&mut self, test: &str, took: Duration) {
+        self.here.insert(test.to_owned());
         let seen = self.seen.entry(test.to_owned()).or_default();
         let took = took.as_secs_f64();
         seen.seconds = if seen.passed == 0 { took } else { seen.seconds * 0.7 + took * 0.3 };
@@ -70,7 +74,8 @@ impl Record {
     }
 
     pub(super) fn is_believed(&self, test: &str) -> bool {
-        self.seen.get(test).is_some_and(|seen| seen.passed >= BELIEVED && seen.doubted == 0)
+        let sound = |seen: &Seen| seen.passed >= BELIEVED && seen.doubted == 0;
+        self.here.contains(test) && self.seen.get(test).is_some_and(sound)
     }
 
     pub(super) fn seconds(&self, test: &str) -> f64 {
@@ -160,6 +165,9 @@ mod tests {
             record.passed("s t", Duration::from_secs(1));
         }
         assert!(record.is_believed("s t"));
+        record.here.clear();
+        assert!(!record.is_believed("s t"), "not in this run");
+        record.passed("s t", Duration::from_secs(1));
         record.doubt("s t");
         assert!(!record.is_believed("s t"));
     }
