@@ -24,8 +24,11 @@ const POSTGRES: &str = "TENURE_TEST_POSTGRES_URL";
 const PATIENCE: Duration = Duration::from_secs(60);
 /// What the first look at a mutant may take, in seconds of tests.
 const FIRST_LOOK: f64 = 30.0;
-/// Tried before all others, alone: it catches most, and no real time is in it.
-const SCOUT: &str = "histories random_histories_go_by_the_rules";
+/// Tried before all others, alone: they catch most, and no real time is in them.
+const SCOUTS: [&str; 2] = [
+    "histories random_histories_go_by_the_rules",
+    "specific_histories random_histories_leave_the_same_in_a_file_and_in_memory",
+];
 /// How many histories it runs at the first look, and when all tests are run.
 const SCOUTED: (u32, u32) = (40, 400);
 
@@ -89,7 +92,7 @@ impl Worker<'_> {
         passed: &mut BTreeSet<usize>,
     ) -> Outcome<(Fate, String)> {
         let mut set_aside = BTreeSet::new();
-        let scout = self.shared.names.iter().position(|name| name == SCOUT);
+        let scout = self.shared.names.iter().position(|name| SCOUTS.contains(&name.as_str()));
         if let Some(judged) = scout.map(|scout| self.scouted(place, scout)).transpose()?.flatten() {
             return Ok(judged);
         }
@@ -123,14 +126,14 @@ impl Worker<'_> {
     fn scouted(&self, place: &Place, scout: usize) -> Outcome<Option<(Fate, String)>> {
         let scouted = self.alone(place, &self.programs.all, scout)?;
         if scouted.ended == Ended::Passed {
-            lock(&self.shared.record).passed(SCOUT, scouted.took);
+            lock(&self.shared.record).passed(&self.shared.names[scout], scouted.took);
             return Ok(None);
         }
         if is_refused(&scouted.said) {
             return Ok(Some((Fate::Unviable, String::new())));
         }
         let fate = if scouted.ended == Ended::Hung { Fate::Hung } else { Fate::Caught };
-        Ok(self.is_to_blame(place, &scouted)?.then(|| (fate, SCOUT.to_owned())))
+        Ok(self.is_to_blame(place, &scouted)?.then(|| (fate, self.shared.names[scout].clone())))
     }
 
     /// Runs all tests with nothing broken, and asks the server what each of them called.
