@@ -35,7 +35,13 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
     }
     let chosen: Vec<_> = all.mutants.iter().filter(|m| options.names(&m.name)).collect();
     let known = |mutant: &&Statement| ledger.is_final(&mutant.name, &mutant.digest);
-    let left: VecDeque<_> = chosen.iter().filter(|m| !known(m)).copied().collect();
+    // What the scout, or a longer look, has left open is not for the scout again.
+    let seen = |m: &&Statement| {
+        let entry = ledger.entry(&m.name).filter(|entry| entry.digest == m.digest);
+        options.scout && !options.survived && entry.is_some()
+    };
+    let left = chosen.iter().filter(|m| !known(m) && !seen(m));
+    let left: VecDeque<_> = left.copied().collect();
     println!("{package}: {} SQL mutants, of which {} are left", chosen.len(), left.len());
     if left.is_empty() {
         println!("\n{}", ledger.summary());

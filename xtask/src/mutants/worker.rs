@@ -207,6 +207,9 @@ impl Worker<'_> {
     /// is run again, alone, and must fail again. One that is not known to be sound, or that
     /// did not end, must also pass with nothing broken.
     fn is_to_blame(&self, place: &Place, failed: &Finished) -> Outcome<bool> {
+        if failed.said.contains("No space left on device") {
+            return Err(Failure::new("the disk is full: no verdict is sound"));
+        }
         let name = &self.shared.names[failed.test];
         let hung = failed.ended == Ended::Hung;
         let again =
