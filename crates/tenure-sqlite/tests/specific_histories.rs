@@ -7,6 +7,8 @@
 //!
 //! A history that fails is printed with its seed; `TENURE_HISTORY=<seed>` runs it alone.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::fmt::Debug;
@@ -132,7 +134,8 @@ impl World {
             self.lives[space][id] += 1;
         }
         let note = self.dice.below(3);
-        let profile = Profile::new([format!("http://{note}")], vec![note as u8]).unwrap();
+        let profile =
+            Profile::new([format!("http://{note}")], vec![u8::try_from(note).unwrap()]).unwrap();
         let join = Join::new(self.life(space, id), self.dice.span(1, 4))
             .with_profile(profile)
             .with_supersede(!self.dice.one_in(4))
