@@ -26,6 +26,9 @@ pub struct Election {
     pub step_down: Option<StepDown>,
     /// Set while the vacancy is kept for a candidate.
     pub reserved: Option<Reserved>,
+    /// Set while something else than a leader keeps the vacancy from being won, as far as
+    /// the store knows.
+    pub held_up: Option<HeldUp>,
     /// The live candidates in order of preference, the leader among them.
     pub candidates: Vec<Candidate>,
 }
@@ -86,6 +89,17 @@ pub struct Reserved {
     pub member: String,
     /// How much longer.
     pub expires_in_ms: u64,
+}
+
+/// What keeps a vacancy from being won.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldUp {
+    /// The cause and what to do, for people.
+    pub because: String,
+    /// The database's process whose open transaction it is.
+    pub process: Option<u32>,
+    /// The last leader, if it is processes of its that still run.
+    pub member: Option<String>,
 }
 
 /// A member that stands for an election.
@@ -185,6 +199,7 @@ impl Election {
             paused: view.paused.as_ref().map(Paused::from),
             step_down: view.step_down.as_ref().map(StepDown::from),
             reserved: view.reserved.as_ref().map(Reserved::from),
+            held_up: view.held_up.as_ref().map(HeldUp::from),
             candidates: view.candidates.iter().map(candidate).collect(),
         }
     }
@@ -233,5 +248,16 @@ impl From<&tenure_core::StepDown> for StepDown {
 impl From<&tenure_core::Reservation> for Reserved {
     fn from(kept: &tenure_core::Reservation) -> Self {
         Self { member: kept.member.to_string(), expires_in_ms: millis(kept.remaining) }
+    }
+}
+
+impl From<&tenure_core::HeldUp> for HeldUp {
+    fn from(held_up: &tenure_core::HeldUp) -> Self {
+        let (process, member) = match held_up {
+            tenure_core::HeldUp::Transaction { process } => (*process, None),
+            tenure_core::HeldUp::Processes { member } => (None, Some(member.id.to_string())),
+            _ => (None, None),
+        };
+        Self { because: held_up.to_string(), process, member }
     }
 }

@@ -28,7 +28,8 @@ pub(crate) fn states(view: &ElectionView) -> String {
     let paused = view.paused.as_ref().map(|_| "paused");
     let stepping = view.step_down.as_ref().map(|_| "asked to step down");
     let reserved = view.reserved.as_ref().map(|_| "reserved");
-    [paused, stepping, reserved].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let held_up = view.held_up.as_ref().map(|_| "held up");
+    [paused, stepping, reserved, held_up].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// `by ann: draining the node`.

@@ -295,6 +295,30 @@ fn evicting_at_once_frees_what_is_left_behind() {
     scene.standby.until_printed("up");
 }
 
+/// R2: what is left behind is named, with what frees it, to whoever asks and to whoever
+/// waits.
+#[test]
+fn a_vacancy_kept_by_leftover_processes_says_so() {
+    let scene = Scene::new(World::new());
+    scene.kill_all_but_the_family();
+    let why = "processes of the last leader, a, still run";
+    wait_for("a word to one who waits", || scene.standby.said().contains(why).then_some(()));
+    let seen = scene.world.json(&["status", "x"]);
+    assert_eq!(seen["leader"], serde_json::Value::Null, "{seen}");
+    assert_eq!(seen["held_up"]["member"], "a", "{seen}");
+    let text = scene.world.text(&["status", "x"]);
+    assert!(text.contains(why) && text.contains("tenure evict --now a"), "{text}");
+    assert!(scene.world.text(&["status"]).contains("held up"));
+    let refused = scene.world.ask(&["run", "-e", "x", "--no-wait", "--", "true"]);
+    assert!(stderr(&refused).contains(why), "{}", stderr(&refused));
+    for pid in &scene.family {
+        signal(*pid, Signal::KILL);
+    }
+    scene.followed_without_overlap();
+    let seen = scene.world.json(&["status", "x"]);
+    assert_eq!(seen["held_up"], serde_json::Value::Null, "{seen}");
+}
+
 /// A guardian that is stopped does not keep the command from being ended.
 #[test]
 fn a_stopped_guardian_is_ended_with_its_command() {

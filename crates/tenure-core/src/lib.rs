@@ -49,5 +49,5 @@ pub use shown::{is_hidden, shown};
 pub use term::{Nonce, Priority, Term, TermNumber};
 pub use time::{Mono, Timestamp};
 pub use view::{
-    Candidate, ElectionView, Holder, Pause, Query, Reservation, Snapshot, StepDown, Which,
+    Candidate, ElectionView, HeldUp, Holder, Pause, Query, Reservation, Snapshot, StepDown, Which,
 };

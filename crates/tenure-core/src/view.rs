@@ -1,6 +1,7 @@
 //! What a store says of its elections when it is asked.
 
 use alloc::vec::Vec;
+use core::fmt;
 use core::time::Duration;
 
 use crate::{
@@ -23,6 +24,10 @@ pub struct ElectionView {
     pub step_down: Option<StepDown>,
     /// For whom the vacancy is kept, and how much longer.
     pub reserved: Option<Reservation>,
+    /// What keeps a vacancy from being won, as far as the store knows; `None` while
+    /// somebody holds the election. The answer to a bid knows it for certain. A read
+    /// tells what can be seen without a lock that would itself be in the way of bids.
+    pub held_up: Option<HeldUp>,
     /// How many live candidates that may lead come before the one who asked:
     /// higher priority first, then longer waiting. The holder waits for nothing
     /// and is not counted, nor is a condemned member. 0 if nobody in particular
@@ -44,6 +49,7 @@ impl ElectionView {
             paused: None,
             step_down: None,
             reserved: None,
+            held_up: None,
             ahead: 0,
             candidates: Vec::new(),
         }
@@ -111,6 +117,45 @@ pub struct Reservation {
     pub member: MemberId,
     /// How much longer, counted like [`Holder::remaining`].
     pub remaining: Duration,
+}
+
+/// What keeps a vacancy from being won. Printed, it says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum HeldUp {
+    /// A transaction that is open in the database has fenced the last term, or locks
+    /// its row.
+    Transaction {
+        /// The server's process that runs it, as the database numbers them, where that
+        /// can be found out.
+        process: Option<u32>,
+    },
+    /// Processes that worked for the last holder still run, although its life is over.
+    Processes {
+        /// The last holder.
+        member: MemberRef,
+    },
+}
+
+impl fmt::Display for HeldUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Transaction { process } => {
+                f.write_str("an open transaction")?;
+                if let Some(process) = process {
+                    write!(f, " of the database's process {process}")?;
+                }
+                f.write_str(
+                    " has fenced the last term: end it, and set idle_in_transaction_session_timeout",
+                )
+            }
+            Self::Processes { member: MemberRef { id, .. } } => write!(
+                f,
+                "processes of the last leader, {id}, still run: end them, or let \
+                 `tenure evict --now {id}` free the election while they run"
+            ),
+        }
+    }
 }
 
 /// A member standing for an election.

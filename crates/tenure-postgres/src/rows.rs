@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use bytes::BytesMut;
 use serde::Deserialize;
 use tenure_core::{
-    BadName, Candidate, ElectionName, ElectionView, EndCause, Entry, Happening, Holder,
+    BadName, Candidate, ElectionName, ElectionView, EndCause, Entry, Happening, HeldUp, Holder,
     Incarnation, MemberId, MemberRef, MemberView, Note, Pause, Priority, Profile, ReleaseCause,
     Reservation, Seq, Snapshot, StepDown, Term, TermBeat, TermNumber, TermOutcome, TermRef,
     Timestamp,
@@ -98,6 +98,8 @@ pub(crate) struct ViewRow {
     paused: Option<PauseRow>,
     step_down: Option<StepDownRow>,
     reserved: Option<ReservedRow>,
+    #[serde(default)]
+    held_up: Option<HeldUpRow>,
     ahead: u32,
     candidates: Vec<CandidateRow>,
 }
@@ -141,6 +143,11 @@ struct ReservedRow {
 }
 
 #[derive(Deserialize)]
+struct HeldUpRow {
+    process: Option<u32>,
+}
+
+#[derive(Deserialize)]
 struct CandidateRow {
     id: String,
     life: String,
@@ -169,9 +176,20 @@ impl ViewRow {
             paused: self.paused.map(|p| Pause { reason: note(p.reason), by: note(p.by) }),
             step_down,
             reserved: self.reserved.map(|row| row.reservation()).transpose()?,
+            held_up: self.held_up.map(|row| HeldUp::Transaction { process: row.process }),
             ahead: self.ahead,
             candidates: candidates.collect::<Result<_>>()?,
         })
+    }
+
+    /// The view of a bid that was lost. One that came upon a lock knows that the vacancy is
+    /// held up, whether or not it can be told by whom.
+    pub(crate) fn lost(self, is_fenced: bool) -> Result<ElectionView> {
+        let mut view = self.view()?;
+        if is_fenced {
+            view.held_up.get_or_insert(HeldUp::Transaction { process: None });
+        }
+        Ok(view)
     }
 }
 

@@ -442,7 +442,7 @@ fn answers(claim: &Claim, row: &Row) -> Result<Bids> {
     let numbers: Option<Vec<Option<i64>>> = get(row, "numbers")?;
     let elected: Option<Vec<Option<i64>>> = get(row, "elected")?;
     let views: Option<Vec<Option<&str>>> = get(row, "views")?;
-    let fenced: Option<Vec<&str>> = get(row, "fenced")?;
+    let fenced = get::<Option<Vec<&str>>>(row, "fenced")?.unwrap_or_default();
     let (numbers, elected) = (numbers.unwrap_or_default(), elected.unwrap_or_default());
     let mut answers = Vec::with_capacity(claim.bids.len());
     for (place, bid) in claim.bids.iter().enumerate() {
@@ -451,13 +451,15 @@ fn answers(claim: &Claim, row: &Row) -> Result<Bids> {
             (Some(number), _) => {
                 Claimed::Won(term(claim, bid, number, elected.get(place).copied().flatten())?)
             }
-            (None, Some(view)) => Claimed::Held(parse::<ViewRow>(view)?.view()?),
+            (None, Some(view)) => {
+                let is_fenced = fenced.contains(&bid.election.as_str());
+                Claimed::Held(parse::<ViewRow>(view)?.lost(is_fenced)?)
+            }
             (None, None) => return Err(damaged(format_args!("nothing to bid {place}"))),
         };
         answers.push(answer);
     }
-    let fenced = fenced.map_or(0, |fenced| fenced.len());
-    Ok(Bids { claims: Claims::Answered(answers), fenced })
+    Ok(Bids { claims: Claims::Answered(answers), fenced: fenced.len() })
 }
 
 /// The view at a bid's place.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::words::*;
 use common::{Place, admin, waits_for_a_lock};
-use tenure_core::{Amend, Beat, Namespace, Term};
+use tenure_core::{Amend, Beat, HeldUp, Namespace, Query, Term};
 use tenure_postgres::{Postgres, PostgresStore};
 use tenure_store::{BootClock, Clock, ErrorKind, FenceError, FenceIn, FencedTerm, Store};
 use tokio_postgres::{Client, IsolationLevel};
@@ -151,6 +151,52 @@ async fn a_stuck_fenced_transaction_delays_the_successor_alone() {
     stuck.commit().await.unwrap();
     let next = won(store.claim(&ns(), &claim(&b, "e", 3)).await.unwrap());
     assert!(next.number > term.number);
+}
+
+/// P14: a vacancy that is held up by a fence says so, and by which process: in the answer
+/// to the bid it holds up, and after a second to everybody who reads.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vacancy_that_a_fence_holds_up_says_so() {
+    let place = Place::new();
+    let store = place.open_with(place.options().fence_wait(Duration::ZERO)).await;
+    let term = leader(&store, "a", 1, "e").await;
+    let b = joined(&store, "b", 2).await;
+    let mut client = admin().await;
+    let process: i32 = client.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0);
+    let mut stuck = client.transaction().await.unwrap();
+    assert_eq!(fence(&mut stuck, &store, &term).await, Fenced::Holds);
+    let whole_second = async |store: &PostgresStore| {
+        common::until("the transaction to be a second old", || async {
+            view(store, "e").await.held_up.is_some()
+        })
+        .await;
+    };
+    assert_eq!(view(&store, "e").await.held_up, None, "it is led, and nobody waits");
+
+    store.release(&ns(), &release(&term)).await.unwrap();
+    let why = |process| Some(HeldUp::Transaction { process });
+    whole_second(&store).await;
+    let process = Some(process.cast_unsigned());
+    assert_eq!(view(&store, "e").await.held_up, why(process));
+    let lost = held(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
+    assert_eq!(lost.held_up, why(process));
+    let look = Query { asker: Some(b.clone()), ..Query::elections([election("e")]) };
+    let seen = store.read(&ns(), &look).await.unwrap();
+    assert_eq!(seen.elections[0].held_up, why(process), "a candidate that looks");
+
+    stuck.rollback().await.unwrap();
+    assert_eq!(view(&store, "e").await.held_up, None);
+    let term = won(store.claim(&ns(), &claim(&b, "e", 2)).await.unwrap());
+
+    // Two at once cannot be named without a lock; the bid knows that there are some.
+    let mut another = admin().await;
+    let mut first = client.transaction().await.unwrap();
+    let mut second = another.transaction().await.unwrap();
+    assert_eq!(fence(&mut first, &store, &term).await, Fenced::Holds);
+    assert_eq!(fence(&mut second, &store, &term).await, Fenced::Holds);
+    store.release(&ns(), &release(&term)).await.unwrap();
+    let lost = held(store.claim(&ns(), &claim(&b, "e", 3)).await.unwrap());
+    assert_eq!(lost.held_up, why(None));
 }
 
 /// C42: a fence that is let go within the wait costs the successor nothing more.

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use tenure_core::{
-    Candidate, ElectionName, ElectionView, EndCause, Holder, MemberRef, MemberView, Mono, Priority,
-    Reservation,
+    Candidate, ElectionName, ElectionView, EndCause, HeldUp, Holder, MemberRef, MemberView, Mono,
+    Priority, Reservation,
 };
 
 use crate::rank::{self, Stands};
@@ -143,6 +143,10 @@ impl<R: ReadRows> View<'_, R> {
         let holding = election.holder.as_ref().map(|held| &held.member);
         let ahead = asker.map_or(0, |asker| rank::ahead(&standing, holding, asker));
         let shown = standing.into_iter().filter(|_| list_candidates);
+        let held_up = match holder {
+            Some(_) => None,
+            None => self.held_up(election)?,
+        };
         Ok(ElectionView {
             election: election.name.clone(),
             number: election.number,
@@ -150,6 +154,7 @@ impl<R: ReadRows> View<'_, R> {
             holder,
             paused: election.paused.clone(),
             reserved,
+            held_up,
             ahead,
             candidates: shown.map(|one| self.candidate(one)).collect(),
         })
@@ -161,20 +166,16 @@ impl<R: ReadRows> View<'_, R> {
     }
 
     /// The holder, unless its ttl has run out, or what it was handed has lapsed:
-    /// observers see vacancy (rule N3). A bidder is told to wait a little longer if
-    /// processes still work for a holder that is over.
+    /// everybody sees vacancy (rule N3).
     fn holder(&self, election: &ElectionRow) -> Result<Option<Holder>, R::Error> {
         let Some(held) = &election.holder else { return Ok(None) };
         let unconfirmed = self.unconfirmed(election)?;
         if unconfirmed.is_some_and(|left| left.is_zero()) {
             return Ok(None);
         }
-        let Some(row) = self.recorded(&held.member)? else { return Ok(None) };
-        let remaining = match row.is_live(self.now) {
-            true => row.remaining(self.now),
-            false if self.rows.is_at_work(&row)? => LOOK_AGAIN,
-            false => return Ok(None),
-        };
+        let live = self.recorded(&held.member)?.filter(|row| row.is_live(self.now));
+        let Some(row) = live else { return Ok(None) };
+        let remaining = row.remaining(self.now);
         Ok(Some(Holder {
             member: row.member,
             profile: row.profile,
@@ -183,6 +184,18 @@ impl<R: ReadRows> View<'_, R> {
             remaining: remaining.min(unconfirmed.unwrap_or(Duration::MAX)),
             unconfirmed: unconfirmed.is_some(),
         }))
+    }
+
+    /// What keeps a vacancy from being won: processes still work for a holder that is over.
+    /// A term that lapsed is free all the same, since it was never led.
+    fn held_up(&self, election: &ElectionRow) -> Result<Option<HeldUp>, R::Error> {
+        let Some(held) = &election.holder else { return Ok(None) };
+        if self.has_lapsed(election)? {
+            return Ok(None);
+        }
+        let Some(row) = self.recorded(&held.member)? else { return Ok(None) };
+        let works = self.rows.is_at_work(&row)?;
+        Ok(works.then_some(HeldUp::Processes { member: row.member }))
     }
 
     /// A member, if it lives.

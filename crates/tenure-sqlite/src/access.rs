@@ -340,7 +340,6 @@ impl WriteRows for Txn<'_> {
 impl Txn<'_> {
     /// The inode of the lock that this handle holds for a member.
     fn own_lock(&self, member: &MemberRef) -> Option<i64> {
-        let lives = self.judge.lives?;
-        lives.lock_of(member.incarnation).map(u64::cast_signed)
+        self.judge.lives.lock_of(member.incarnation).map(u64::cast_signed)
     }
 }

@@ -239,8 +239,10 @@ impl Desk {
             boot: self.shared.boot.as_str(),
             drift_ppm: self.shared.options.drift_ppm,
             sightings: &self.shared.sightings,
-            lives: by_proof.then_some(&self.shared.lives),
+            lives: &self.shared.lives,
+            by_proof,
             probed: nothing_probed(),
+            worked: nothing_probed(),
         }
     }
 

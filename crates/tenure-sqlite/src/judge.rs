@@ -78,10 +78,14 @@ pub(crate) struct Judge<'a> {
     pub(crate) boot: &'a str,
     pub(crate) drift_ppm: u32,
     pub(crate) sightings: &'a Sightings,
-    /// `None` for those who only look: they go by the ttl alone.
-    pub(crate) lives: Option<&'a Lives>,
-    /// What was found out about locks at this moment.
+    /// The locks of lives.
+    pub(crate) lives: &'a Lives,
+    /// Whether a lock that is free proves a death. Not to those who only look: they go by
+    /// the ttl alone.
+    pub(crate) by_proof: bool,
+    /// What was found out about locks at this moment: of lives, and of their work.
     pub(crate) probed: RefCell<HashMap<Incarnation, bool>>,
+    pub(crate) worked: RefCell<HashMap<Incarnation, bool>>,
 }
 
 impl Judge<'_> {
@@ -108,28 +112,44 @@ impl Judge<'_> {
     /// Whether the process of a life written in `boot` is dead for certain: the
     /// file with the inode `lock` is free.
     pub(crate) fn proven_dead(&self, life: Incarnation, boot: &str, lock: u64) -> bool {
-        let Some(lives) = self.lives.filter(|_| boot == self.boot) else { return false };
+        if !self.by_proof || boot != self.boot {
+            return false;
+        }
         let mut probed = self.probed.borrow_mut();
-        *probed.entry(life).or_insert_with(|| lives.probe_lock(life, lock) == Probe::Free)
+        *probed.entry(life).or_insert_with(|| self.lives.probe_lock(life, lock) == Probe::Free)
     }
 
     /// Whether a process works under a life written in `boot`, dead or alive.
     pub(crate) fn at_work(&self, life: Incarnation, boot: &str) -> bool {
-        self.lives.is_some_and(|lives| boot == self.boot && lives.at_work(life))
+        let mut worked = self.worked.borrow_mut();
+        boot == self.boot && *worked.entry(life).or_insert_with(|| self.lives.at_work(life))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::LazyLock;
+
     use super::*;
 
     const LIFE: Incarnation = Incarnation::from_u128(7);
     const TTL: Duration = Duration::from_secs(10);
 
+    /// Beside no file.
+    static NO_LIVES: LazyLock<Lives> = LazyLock::new(|| Lives::look(Path::new("")));
+
     fn judge(sightings: &Sightings, seconds: u64) -> Judge<'_> {
-        let now = Mono::from_millis(seconds * 1_000);
-        let probed = RefCell::default();
-        Judge { now, boot: "here", drift_ppm: 100_000, sightings, lives: None, probed }
+        Judge {
+            now: Mono::from_millis(seconds * 1_000),
+            boot: "here",
+            drift_ppm: 100_000,
+            sightings,
+            lives: &NO_LIVES,
+            by_proof: false,
+            probed: RefCell::default(),
+            worked: RefCell::default(),
+        }
     }
 
     fn stamp(boot: &str, count: u64, at: u64) -> Stamp {

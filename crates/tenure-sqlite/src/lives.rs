@@ -56,6 +56,9 @@ struct Held {
     lock: Arc<File>,
     /// The file that is locked.
     id: FileId,
+    /// The file that those lock who work under the life elsewhere, once there were any. It
+    /// stays for as long as the life does.
+    work: Option<FileId>,
     ttl: Duration,
     /// Whether it was said that the file is no longer where it should be.
     doubted: bool,
@@ -138,7 +141,7 @@ impl Lives {
         let id = FileId::of(&lock.metadata().map_err(|error| unwritable(&path, error))?);
         ours.retain(|_, lock| lock.strong_count() > 0);
         ours.insert(path, Arc::downgrade(&lock));
-        held.insert(life, Held { lock, id, ttl, doubted: false });
+        held.insert(life, Held { lock, id, work: None, ttl, doubted: false });
         Ok(true)
     }
 
@@ -147,14 +150,18 @@ impl Lives {
         locked(&self.held).get(&life).map(|held| held.id.inode())
     }
 
-    /// Whether others still find the lock that is held for a life.
+    /// Whether others still find the lock that is held for a life, and that of its work.
     pub(crate) fn check(&self, life: Incarnation) -> Result<()> {
-        let Some(held) = locked(&self.held).get(&life).map(|held| held.id) else { return Ok(()) };
-        let path = self.path(life);
-        match FileId::at(&path) {
-            Some(found) if found == held => Ok(()),
-            found => Err(mislaid(&path, found.is_some())),
+        let held = locked(&self.held).get(&life).map(|held| (held.id, held.work));
+        let Some((lock, work)) = held else { return Ok(()) };
+        let files = [(self.path(life), Some(lock), "lives"), (self.work_path(life), work, "works")];
+        for (path, open, what) in files {
+            let found = FileId::at(&path);
+            if open.is_some() && found != open {
+                return Err(mislaid(&path, found.is_some(), what));
+            }
         }
+        Ok(())
     }
 
     /// Notes that something is wrong with the files a life goes by. Whether that
@@ -196,10 +203,13 @@ impl Lives {
     /// keeps no reference to it: it is free when those who inherited it are gone.
     /// If an earlier work has not ended, the life's own lock is shared instead.
     pub(crate) fn work(&self, life: Incarnation) -> Option<OwnedFd> {
-        let held = locked(&self.held);
-        let own = &held.get(&life)?.lock;
+        let mut held = locked(&self.held);
+        let held = held.get_mut(&life)?;
         let work = take(&self.work_path(life)).ok().flatten();
-        work.or_else(|| own.try_clone().ok()).map(OwnedFd::from)
+        if let Some(Ok(file)) = work.as_ref().map(File::metadata) {
+            held.work = Some(FileId::of(&file));
+        }
+        work.or_else(|| held.lock.try_clone().ok()).map(OwnedFd::from)
     }
 
     /// Whether the process of a life holds its lock.
@@ -372,11 +382,11 @@ fn doubled(life: Incarnation) -> Error {
     Error::new(ErrorKind::Invalid, what).remedy("join with a fresh random incarnation")
 }
 
-fn mislaid(path: &Path, replaced: bool) -> Error {
+fn mislaid(path: &Path, replaced: bool, what: &str) -> Error {
     let how = if replaced { "replaced" } else { "removed or renamed" };
     let what = format!(
-        "the lock file {}, which proves that this member lives, was {how}: others can no longer \
-         tell whether it is dead",
+        "the lock file {}, which proves that this member {what}, was {how}: others can no longer \
+         tell whether it does",
         path.display()
     );
     Error::new(ErrorKind::Foreign, what).remedy(

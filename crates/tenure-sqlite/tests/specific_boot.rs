@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::*;
-use tenure_core::{Amend, Amended, Beat, Happening, Joined, Note, Query, TermNumber};
+use tenure_core::{Amend, Amended, Beat, Happening, HeldUp, Joined, Note, Query, TermNumber};
 use tenure_sqlite::{BootKey, SqliteOptions};
 use tenure_store::{ManualClock, Store};
 
@@ -205,16 +205,17 @@ async fn a_term_is_not_taken_while_somebody_works_under_it() {
     clock.advance(TTL * 3);
     joined(&store, &b).await;
     let seen = held(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
-    let holder = seen.holder.expect("the bidder is told whom it waits for");
-    assert_eq!(holder.member, a);
-    assert!(holder.remaining < TTL, "and that it should ask again soon");
-    assert!(view(&store, "e").await.holder.is_none(), "observers go by the ttl");
+    assert!(seen.holder.is_none(), "everybody goes by the ttl: {seen:?}");
+    let why = Some(HeldUp::Processes { member: a.clone() });
+    assert_eq!(seen.held_up, why, "the bidder is told what it waits for");
+    assert_eq!(view(&store, "e").await.held_up, why, "and so is everybody");
     let ended = store.heartbeat(&ns(), &beat(&a)).await.unwrap();
     assert!(matches!(ended, Beat::Ended { .. }), "M1: {ended:?}");
     let namesake = store.join(&ns(), &join(&member("a", 3))).await.unwrap();
     assert!(matches!(namesake, Joined::Taken { .. }), "{namesake:?}");
     held(store.claim(&ns(), &claim(&b, "e", 2)).await.unwrap());
     drop(inherited);
+    assert_eq!(view(&store, "e").await.held_up, None);
     assert_eq!(won(store.claim(&ns(), &claim(&b, "e", 3)).await.unwrap()).number.get(), 2);
 }
 

@@ -226,6 +226,27 @@ async fn a_member_whose_lock_file_is_not_the_one_it_holds_gives_up() {
     }
 }
 
+/// R5: the lock file of what other processes do under a member's term, also after the work
+/// has ended: the next one would lock a file that nobody looks at.
+#[tokio::test]
+async fn a_member_whose_work_file_is_not_the_one_that_is_locked_gives_up() {
+    for (how, at_work) in HARMS.into_iter().flat_map(|how| [(how, true), (how, false)]) {
+        let place = Place::new();
+        let store = place.open().await;
+        let me = member("a", 1);
+        joined(&store, &me).await;
+        let work = store.liveness_lock(me.incarnation).filter(|_| at_work);
+        let alive = store.heartbeat(&ns(), &beat(&me)).await.unwrap();
+        assert!(matches!(alive, Beat::Alive { .. }), "{how:?}: {alive:?}");
+        let file = beside(&place.path(), "-live").join(format!("{}.work", me.incarnation));
+        harm(how, &file);
+        let error = noticed(&store, &me).await;
+        let word = if let Harm::Replaced = how { "replaced" } else { "removed or renamed" };
+        says(&error, &[&file.display().to_string(), "that this member works", word]);
+        drop(work);
+    }
+}
+
 /// R5: a file that lies where a lock was, and is free, proves nobody's death.
 #[tokio::test]
 async fn a_lock_file_that_was_put_in_place_of_another_proves_no_death() {

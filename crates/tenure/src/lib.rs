@@ -32,10 +32,10 @@ pub use metrics::MetricsRecorder;
 pub use metrics::{Metric, Metrics, Verb};
 pub use tenure_core::{
     Amended, BadName, BadSettings, Candidate, ElectionName, ElectionView, EndCause, Entry, Era,
-    EraView, Examined, Finding, Happening, Holder, Incarnation, LostReason, MemberId, MemberRef,
-    MemberView, Mono, Namespace, Note, Pause, Preset, Priority, Profile, Raised, ReleaseCause,
-    Reservation, Seq, Settings, SettingsBuilder, StepDown, StopReason, Term, TermNumber, Timestamp,
-    Verdict, is_hidden, shown,
+    EraView, Examined, Finding, Happening, HeldUp, Holder, Incarnation, LostReason, MemberId,
+    MemberRef, MemberView, Mono, Namespace, Note, Pause, Preset, Priority, Profile, Raised,
+    ReleaseCause, Reservation, Seq, Settings, SettingsBuilder, StepDown, StopReason, Term,
+    TermNumber, Timestamp, Verdict, is_hidden, shown,
 };
 pub use tenure_store::{
     BootClock, Capabilities, Error as StoreError, ErrorKind, FenceBlocking, FenceError, FenceIn,

@@ -109,6 +109,33 @@ async fn a_job_that_never_ends_is_bounded_by_the_drain() {
     drop(kept);
 }
 
+/// L2: a term that is handed over goes to the one named also when other work under it does
+/// not end within the drain, and is not before the margin after it.
+#[tokio::test]
+async fn a_hand_over_goes_to_the_one_named_also_beyond_the_drain() {
+    let stage = Stage::new();
+    let a = stage.connect_with(|m| m.id("a").drain(secs(4))).await.unwrap();
+    let (b, c) = (stage.connect("b").await.unwrap(), stage.connect("c").await.unwrap());
+    let leadership = within(a.election("e").campaign()).await.unwrap();
+    let preferred = common::stands(&stage, &b, 900).await;
+    let named = common::stands(&stage, &c, 1).await;
+    let mut leaderships = a.election("e").subscribe_holding().unwrap();
+    let kept = within(leaderships.next()).await;
+    let to = c.id().clone();
+    let handing = tokio::spawn(async move { leadership.hand_over(&to).await });
+    within(kept.stopping()).await;
+    stage.advance(secs(4)).await;
+    assert_eq!(within(kept.lost()).await, LostReason::DrainTimeout);
+    assert_eq!(releases(&stage), 0, "the work has the margin to stop in");
+    assert!(!named.is_finished() && !preferred.is_finished());
+    stage.advance(secs(1)).await;
+    let leads = within(named).await.unwrap();
+    assert_eq!((leads.token(), &leads.term().member.id), (2, c.id()));
+    assert!(!preferred.is_finished());
+    within(handing).await.unwrap().unwrap();
+    drop(kept);
+}
+
 /// L2: once the leader is asked to stop, no new job begins: one after the other, they
 /// would keep the term until the drain is over.
 #[tokio::test]

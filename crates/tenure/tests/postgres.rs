@@ -6,7 +6,7 @@
 mod common;
 
 use common::{secs, within};
-use tenure::{FenceError, FencedTerm, Tenure, Watch};
+use tenure::{FenceError, FencedTerm, HeldUp, Tenure, Watch};
 use tokio_postgres::{Client, NoTls};
 
 fn url() -> String {
@@ -87,6 +87,38 @@ async fn terminated_sessions_cost_neither_the_term_nor_the_campaign() {
     let token = leadership.token();
     leadership.resign().await.unwrap();
     assert_eq!(within(campaign).await.unwrap().token(), token + 1);
+}
+
+/// P14: a candidate that waits for an open transaction knows it, and says so when it gives
+/// up; with the transaction, the cause is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_knows_the_open_fence_that_it_waits_for() {
+    let test = "held-up";
+    let (a, b) = (connect(test, "a").await, connect(test, "b").await);
+    let first = within(a.election("e").campaign()).await.unwrap();
+    let mut db = database().await;
+    let process: i32 = db.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0);
+    let mut stuck = db.transaction().await.unwrap();
+    first.fence(&mut stuck).await.unwrap();
+    first.resign().await.unwrap();
+    let gave_up = b.election("e").campaign_timeout(secs(4)).await.unwrap_err().to_string();
+    let why = format!("process {process} has fenced the last term");
+    assert!(gave_up.contains(&why), "{gave_up}");
+
+    let standing = b.election("e");
+    let campaign = tokio::spawn(async move { standing.campaign().await.unwrap() });
+    let held_up = async {
+        while b.status().held_up.is_empty() {
+            tokio::time::sleep(secs(1) / 50).await
+        }
+    };
+    within(held_up).await;
+    let (election, cause) = b.status().held_up.remove(0);
+    assert_eq!(election.as_str(), "e");
+    assert_eq!(cause, HeldUp::Transaction { process: Some(process.cast_unsigned()) });
+    stuck.rollback().await.unwrap();
+    assert!(within(campaign).await.unwrap().is_current());
+    assert!(b.status().held_up.is_empty(), "{:?}", b.status());
 }
 
 /// L18: members of three namespaces have the two sessions of one.

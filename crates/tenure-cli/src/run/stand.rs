@@ -106,7 +106,10 @@ async fn not_now(election: &tenure::Election, name: &str) -> Failure {
             }
             (None, Some(_), _) => format!("{name} is paused; `tenure resume {name}` lifts it"),
             (None, None, Some(kept)) => format!("{name} is kept for {}", kept.member),
-            (None, None, None) => format!("{name} was not free"),
+            (None, None, None) => match &view.held_up {
+                Some(held_up) => format!("{name} is held up: {held_up}"),
+                None => format!("{name} was not free"),
+            },
         },
         Err(error) => format!("{name} could not be looked at: {error}"),
     };
@@ -128,7 +131,10 @@ async fn notices(tenure: &Tenure, job: &Job<'_>) -> Outcome<Stood> {
         }
         life = status.member;
         let failing = (status.failures > 0).then_some(status.last_error).flatten();
-        let trouble = status.conflict.or(failing);
+        let held_up =
+            status.held_up.into_iter().find(|(name, _)| name.as_str() == job.args.election);
+        let held_up = held_up.map(|(_, by)| by.to_string());
+        let trouble = status.conflict.or(failing).or(held_up);
         let news = match trouble {
             Some(trouble) => format!("waiting for {}: {trouble}", job.args.election),
             None if told.is_none() => standing(tenure, &job.args.election).await,

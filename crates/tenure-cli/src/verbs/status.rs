@@ -218,6 +218,9 @@ fn details(out: Output, seen: &Seen) -> Outcome<()> {
         let left = span::roughly(kept.remaining);
         facts.fact("reserved", Tone::Warn, format!("for {} for {left}", kept.member));
     }
+    if let Some(held_up) = &view.held_up {
+        facts.fact("held up", Tone::Warn, held_up.to_string());
+    }
     for (at, candidate) in waiting(view).enumerate() {
         let (id, priority) = (&candidate.member.id, candidate.priority.get());
         let waits = span::roughly(candidate.waiting);

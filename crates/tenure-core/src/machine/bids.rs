@@ -13,13 +13,17 @@ use super::slot::{Flight, Slot};
 use super::standing::Stage;
 use super::terms::Terms;
 use crate::{
-    Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Failed, Incarnation, Mono, Nonce,
-    Reply, Request,
+    Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Failed, HeldUp, Incarnation, Mono,
+    Nonce, Reply, Request,
 };
 
 /// A bid at the very moment a ttl runs out would often come a hair early by the
 /// store's clock, and cost a second one.
 const JUST_AFTER: Duration = Duration::from_millis(1);
+
+/// How soon to bid again while processes of the last holder still run. The store may tell
+/// sooner that they are gone; this is in case it does not.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Claims in flight.
 #[derive(Clone, Debug, Default, Hash)]
@@ -197,6 +201,9 @@ fn turn(cx: &Context<'_>, view: &ElectionView, after_bid: bool) -> Duration {
     if view.paused.is_some() {
         // A hint will say when it is lifted; look again in case it is lost.
         return cx.settings.ttl();
+    }
+    if let Some(HeldUp::Processes { .. }) = &view.held_up {
+        return just_after(LOOK_AGAIN);
     }
     match &view.reserved {
         Some(kept) if kept.member == *cx.id && !after_bid => Duration::ZERO,

@@ -79,6 +79,8 @@ pub enum Input {
         election: ElectionName,
         /// The term; another one is left alone.
         number: TermNumber,
+        /// The candidate to hand over to, whether or not the work stops in time.
+        to: Option<MemberId>,
     },
     /// A reply to a request.
     Reply {

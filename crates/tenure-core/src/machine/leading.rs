@@ -74,7 +74,7 @@ impl Terms {
         // If it was asked to step down, this answers the request all the same.
         let (cause, successor) = match self.standings.stopping_for(election) {
             (ReleaseCause::SteppedDown, to) => (ReleaseCause::SteppedDown, to),
-            _ => (ReleaseCause::Abandoned, None),
+            (_, to) => (ReleaseCause::Abandoned, to),
         };
         let release_from = cx.decide.release_from(cx.now, cx.settings);
         let reason = LostReason::TrustEnded;
@@ -162,7 +162,7 @@ impl Terms {
             return;
         };
         let drain_until = cx.now + cx.settings.drain();
-        let stage = Stage::Stopping { number, reason: reason.clone(), drain_until };
+        let stage = Stage::Stopping { number, reason: reason.clone(), to: None, drain_until };
         self.standings.change(election, |c| c.stage = stage);
         if cx.decide.releases_while_draining() {
             self.owe_unknown(election, number);
@@ -171,16 +171,26 @@ impl Terms {
         cx.emit(Event::Stopping { election, number, reason, drain_until });
     }
 
-    /// The application asks its own leadership of this term to stop.
+    /// The application asks its own leadership of this term to stop, in favour of `to`.
+    /// The release goes out when it would without a successor: after the work has stopped,
+    /// or after the drain and the margin. So that the successor leads no sooner beside work
+    /// that goes on than anybody else would.
     pub(super) fn stop_own(
         &mut self,
         cx: &mut Context<'_>,
         election: &ElectionName,
         number: TermNumber,
+        to: Option<MemberId>,
     ) {
-        if self.standings.term(election) == Some(number) {
-            self.stop(cx, election, StopReason::Shutdown);
+        if self.standings.term(election) != Some(number) {
+            return;
         }
+        self.stop(cx, election, StopReason::Shutdown);
+        self.standings.change(election, |c| {
+            if let Stage::Stopping { to: chosen, .. } = &mut c.stage {
+                *chosen = to.or_else(|| chosen.take());
+            }
+        });
     }
 
     /// E5: a request works only on the term it is meant for.

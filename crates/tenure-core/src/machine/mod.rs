@@ -223,7 +223,9 @@ impl Machine {
             }
             Input::Withdraw { election } => self.terms.withdraw(cx, &election),
             Input::Resign { election, number, to } => self.terms.resign(cx, &election, number, to),
-            Input::StopLeading { election, number } => self.terms.stop_own(cx, &election, number),
+            Input::StopLeading { election, number, to } => {
+                self.terms.stop_own(cx, &election, number, to);
+            }
             Input::Reply { id, result } => self.on_reply(now, id, *result),
             Input::Hint(hint) => self.looks.on_hint(cx, hint, &mut self.terms),
             Input::Shutdown => self.begin_shutdown(now),

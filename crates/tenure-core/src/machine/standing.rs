@@ -37,7 +37,13 @@ pub(super) enum Stage {
     /// Leads this term.
     Leading(TermNumber),
     /// Leads, but the work was told to stop (rule E4).
-    Stopping { number: TermNumber, reason: StopReason, drain_until: Mono },
+    Stopping {
+        number: TermNumber,
+        reason: StopReason,
+        /// Whom the application itself hands over to.
+        to: Option<MemberId>,
+        drain_until: Mono,
+    },
 }
 
 impl Stage {
@@ -163,9 +169,10 @@ impl Standings {
     /// Why a term is being given up, and for whom.
     pub(super) fn stopping_for(&self, election: &ElectionName) -> (ReleaseCause, Option<MemberId>) {
         match self.get(election).map(|c| &c.stage) {
-            Some(Stage::Stopping { reason: StopReason::Asked { to, .. }, .. }) => {
-                (ReleaseCause::SteppedDown, to.clone())
+            Some(Stage::Stopping { reason: StopReason::Asked { to: asked, .. }, to, .. }) => {
+                (ReleaseCause::SteppedDown, to.clone().or_else(|| asked.clone()))
             }
+            Some(Stage::Stopping { to, .. }) => (ReleaseCause::Resigned, to.clone()),
             _ => (ReleaseCause::Resigned, None),
         }
     }

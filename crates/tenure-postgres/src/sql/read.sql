@@ -5,6 +5,12 @@
 -- for is vacant with number 0. A holder that is not live is not shown, nor one
 -- that did not take on in time what was handed over to it. Of those ahead of the
 -- asker no more than eight are counted, so that losing costs the same in any crowd.
+--
+-- A vacancy is held up where a transaction that is open locks the row of its last term. Who
+-- locked a row stands in the row (xmax), as long as it was one transaction alone; of several
+-- there is only a number for all of them, which no view explains. So this is found out for
+-- most, without taking a lock that bids would pass over. A transaction of less than a second
+-- is most likely a bid.
 CREATE FUNCTION {schema}._views(
     p_ns text, p_names text[], p_asker text, p_asker_life uuid, p_candidates boolean,
     p_at timestamptz
@@ -26,6 +32,12 @@ BEGIN
             'number', e.number, 'reason', e.asked_reason, 'by', e.asked_by, 'to', e.asked_to) END,
         'reserved', CASE WHEN h.id IS NOT NULL THEN
             jsonb_build_object('id', h.id, 'left_us', _us(e.heir_until - p_at)) END,
+        'held_up', CASE WHEN m.id IS NULL AND e.xmax <> 0 THEN (
+            SELECT jsonb_build_object('process', l.pid) FROM pg_locks l
+            LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+            WHERE l.locktype = 'transactionid' AND l.transactionid = e.xmax AND l.granted
+              AND l.pid <> pg_backend_pid()
+              AND (a.xact_start > p_at - interval '1 second') IS NOT TRUE LIMIT 1) END,
         'ahead', CASE WHEN p_asker IS NULL OR e.life = p_asker_life THEN 0 ELSE (
             SELECT count(*) FROM candidates o CROSS JOIN LATERAL (
                 SELECT FROM candidates c
@@ -50,7 +62,8 @@ BEGIN
                  AND w.expires_at > p_at AND NOT w.condemned), '[]') ELSE '[]' END)
     FROM _items(p_names) t
     LEFT JOIN LATERAL (
-        SELECT * FROM elections e WHERE e.ns = p_ns AND e.name = t.name OFFSET 0) e ON true
+        SELECT e.*, e.xmax FROM elections e WHERE e.ns = p_ns AND e.name = t.name OFFSET 0
+    ) e ON true
     LEFT JOIN members m ON m.ns = p_ns AND m.id = e.holder AND m.life = e.life
          AND least(m.expires_at, e.heir_until) > p_at
     LEFT JOIN profiles p ON p.ns = p_ns AND p.id = m.id

@@ -73,7 +73,7 @@ impl World {
             }
             Act::Stopped(election, number) => self.stopped(who, election, number),
             Act::StopLeading(election, number) => {
-                self.feed(who, Input::StopLeading { election, number });
+                self.feed(who, Input::StopLeading { election, number, to: None });
             }
             Act::Write(election, number) => {
                 if process.current(now, &election).is_some_and(|reign| reign.number == number) {

@@ -58,8 +58,8 @@ impl Held {
             LetGo::Last { to } => {
                 self.shared.send(Command::Tell(Input::Resign { election, number, to }))
             }
-            LetGo::TellOthers => {
-                self.shared.send(Command::Tell(Input::StopLeading { election, number }))
+            LetGo::TellOthers { to } => {
+                self.shared.send(Command::Tell(Input::StopLeading { election, number, to }))
             }
             LetGo::Nothing => Ok(()),
         }
@@ -218,8 +218,7 @@ impl Leadership {
 
     /// Gives the term up, as [`resign`](Self::resign) does, in favour of the
     /// candidate `to`: the vacancy is kept for it for one ttl, as long as it lives.
-    /// If other work does not end within the drain, the term is released in nobody's
-    /// favour.
+    /// That holds, too, if other work does not end within the drain.
     pub async fn hand_over(self, to: &MemberId) -> Result<()> {
         self.give_up(Some(to.clone())).await
     }
@@ -245,7 +244,8 @@ impl Leadership {
     /// released when it is dropped.
     pub fn stop(&self) -> Result<()> {
         let Term { election, number, .. } = self.term().clone();
-        self.held.shared.send(Command::Tell(Input::StopLeading { election, number }))
+        let stop = Input::StopLeading { election, number, to: None };
+        self.held.shared.send(Command::Tell(stop))
     }
 
     /// A kernel lock for another process that works under this term, on a store

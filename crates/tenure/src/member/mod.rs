@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tenure_core::{
-    Amended, ElectionName, ElectionView, Examined, Input, MemberId, MemberRef, MemberView,
+    Amended, ElectionName, ElectionView, Examined, HeldUp, Input, MemberId, MemberRef, MemberView,
     Namespace, Seq, Settings, Term,
 };
 use tenure_store::{Capabilities, SharedStore};
@@ -293,6 +293,7 @@ impl Tenure {
             last_success: health.last_success.map(|at| now.since(at)),
             watch_error: health.watch_error,
             standing: health.standing,
+            held_up: health.held_up.into_iter().collect(),
             leading: led.iter().filter(current).map(|reign| reign.term.clone()).collect(),
         }
     }
@@ -334,6 +335,9 @@ pub struct Status {
     pub watch_error: Option<String>,
     /// How many campaigns are under way.
     pub standing: usize,
+    /// The elections that this member stands for, that nobody leads, and that its last bid
+    /// could not win all the same: what is in the way, and what to do.
+    pub held_up: Vec<(ElectionName, HeldUp)>,
     /// The terms led at this very instant: not one whose trust has run out.
     pub leading: Vec<Term>,
 }

@@ -104,7 +104,10 @@ pub(crate) enum LetGo {
         to: Option<MemberId>,
     },
     /// The term is given up, and others must be told to stop.
-    TellOthers,
+    TellOthers {
+        /// In whose favour.
+        to: Option<MemberId>,
+    },
     /// Others work on.
     Nothing,
 }
@@ -151,6 +154,8 @@ impl Reign {
         state.given_up = true;
         if to.is_some() {
             state.to = to;
+            // The machine must hear of it, if others work on beyond the drain.
+            state.told = false;
         }
         if matches!(state.phase, Phase::Lost(_)) {
             return confirm;
@@ -170,7 +175,7 @@ impl Reign {
         }
         if state.given_up && !state.told {
             state.told = true;
-            return LetGo::TellOthers;
+            return LetGo::TellOthers { to: state.to.clone() };
         }
         LetGo::Nothing
     }
@@ -300,7 +305,7 @@ mod tests {
         assert!(reign.hold(|_| true));
         let (first, _) = oneshot::channel();
         assert!(reign.give_up(None, Some(first)).is_none(), "kept for the driver");
-        assert_eq!(reign.let_go(), LetGo::TellOthers);
+        assert_eq!(reign.let_go(), LetGo::TellOthers { to: None });
         assert_eq!(reign.end(LostReason::DrainTimeout).len(), 1);
         let (second, _) = oneshot::channel();
         assert!(reign.give_up(None, Some(second)).is_some(), "the driver must be asked");

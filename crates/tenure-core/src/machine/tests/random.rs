@@ -226,7 +226,7 @@ impl Run {
             }
             4 => Input::Withdraw { election },
             5 => Input::Resign { election, number, to },
-            6 => Input::StopLeading { election, number },
+            6 => Input::StopLeading { election, number, to },
             _ => Input::Join,
         };
         self.feed(input);

@@ -147,11 +147,36 @@ fn a_hand_over_survives_a_slow_drain_and_the_end_of_trust() {
 fn a_step_down_during_an_own_stop_is_answered() {
     let mut script = Script::leading(WATCHED, "nightly");
     let (election, number) = (name("nightly"), TermNumber::new(1));
-    script.feed(Input::StopLeading { election, number });
+    script.feed(Input::StopLeading { election, number, to: None });
     ask(&mut script, Some("b"));
     assert_eq!(script.events.len(), 1, "the work is told once");
     script.resign("nightly", 1, None);
     assert_eq!(released(&mut script).successor.expect("named").0.as_str(), "b");
+}
+
+/// L2: whom the application hands over to has the term also when the work did not stop in
+/// time, or trust ended first, and whether or not an operator named another.
+#[test]
+fn the_successor_that_the_application_chose_has_the_term_however_it_ends() {
+    for (asked, answers) in [(false, true), (false, false), (true, true)] {
+        let mut script = Script::leading(WATCHED, "nightly");
+        let stop = |to: Option<&str>| Input::StopLeading {
+            election: name("nightly"),
+            number: TermNumber::new(1),
+            to: to.map(|id| MemberId::new(id).unwrap()),
+        };
+        script.feed(stop(Some("b")));
+        script.feed(stop(None));
+        if asked {
+            ask(&mut script, Some("c"));
+        }
+        let beats = |_, request: &Request| (answers && is_beat(request)).then(|| Ok(alive(1)));
+        let given_back = if answers { 12_000 } else { 10_990 };
+        script.play(given_back - 1, beats);
+        script.run_to(given_back);
+        let item = released(&mut script);
+        assert_eq!(item.successor.expect("named").0.as_str(), "b", "{asked} {answers}");
+    }
 }
 
 /// How the reign of one asked to step down may end.
@@ -247,7 +272,7 @@ fn one_who_resigned_may_bid_again_at_once() {
 fn stopping_another_term_does_nothing() {
     let mut script = Script::leading(WATCHED, "nightly");
     let (election, number) = (name("nightly"), TermNumber::new(2));
-    script.feed(Input::StopLeading { election: election.clone(), number });
+    script.feed(Input::StopLeading { election: election.clone(), number, to: None });
     script.feed(Input::Resign { election, number, to: None });
     script.resign("weekly", 1, None);
     assert_eq!(script.events, []);

@@ -110,7 +110,7 @@ fn whatever_comes_first_after_a_suspend_ends_the_leadership() {
         Input::Stand { election: name("weekly"), priority },
         Input::Withdraw { election: name("nightly") },
         Input::Resign { election: name("nightly"), number, to: None },
-        Input::StopLeading { election: name("nightly"), number },
+        Input::StopLeading { election: name("nightly"), number, to: None },
         Input::Hint(Hint::Anything),
         Input::Shutdown,
     ];

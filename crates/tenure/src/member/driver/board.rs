@@ -1,10 +1,12 @@
 //! What the driver's thread posts for everybody to read: the reigns of this
 //! member, the changes between them in order, and how the store is doing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tenure_core::{ElectionName, LostReason, MemberRef, Mono, StopReason, Term};
+use tenure_core::{
+    ElectionName, ElectionView, HeldUp, LostReason, MemberRef, Mono, StopReason, Term,
+};
 use tokio::sync::broadcast;
 
 use crate::member::reign::{Phase, Reign};
@@ -61,6 +63,22 @@ pub(crate) struct Health {
     pub(crate) last_success: Option<Mono>,
     pub(crate) watch_error: Option<String>,
     pub(crate) standing: usize,
+    pub(crate) held_up: BTreeMap<ElectionName, HeldUp>,
+}
+
+impl Health {
+    /// What a bid or a look found out of an election that is not led here.
+    pub(super) fn saw(&mut self, view: &ElectionView) {
+        match &view.held_up {
+            Some(held_up) => drop(self.held_up.insert(view.election.clone(), held_up.clone())),
+            None => self.no_longer_waits(&view.election),
+        }
+    }
+
+    /// This member does not wait for the election any more.
+    pub(super) fn no_longer_waits(&mut self, election: &ElectionName) {
+        self.held_up.remove(election);
+    }
 }
 
 impl Board {

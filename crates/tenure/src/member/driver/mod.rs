@@ -227,7 +227,7 @@ impl Driver {
         reign.give_up(None, None);
         match reign.let_go() {
             LetGo::Last { to } => Some(Input::Resign { election, number, to }),
-            LetGo::TellOthers => Some(Input::StopLeading { election, number }),
+            LetGo::TellOthers { to } => Some(Input::StopLeading { election, number, to }),
             LetGo::Nothing => None,
         }
     }
@@ -292,11 +292,13 @@ impl Driver {
                 self.waits.given_back(&TermRef { election, number });
             }
             Event::Withdrawn { election } => {
+                self.board.health().no_longer_waits(&election);
                 if let Some(campaign) = self.waits.take(&election) {
                     campaign.reply.send(&election, Err(Error::ShutDown));
                 }
             }
             Event::Standby { view } => {
+                self.board.health().saw(&view);
                 self.waits.note(&view);
                 self.on_standby(&view.election);
             }
@@ -315,6 +317,7 @@ impl Driver {
         let election = term.election.clone();
         tracing::info!(target: "tenure", %election, term = term.number.get(), member = %term.member, "elected");
         self.trust.set(trusted_until);
+        self.board.health().no_longer_waits(&election);
         let number = term.number;
         let reign = Arc::new(Reign::new(term, self.trust.clone()));
         let campaign = self.waits.take(&election);

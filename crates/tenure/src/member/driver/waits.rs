@@ -166,6 +166,9 @@ fn why_not(view: &ElectionView) -> Option<String> {
     if let Some(pause) = &view.paused {
         return Some(format!("it is paused by {}: {}", pause.by, pause.reason));
     }
+    if let Some(held_up) = &view.held_up {
+        return Some(format!("it is held up: {held_up}"));
+    }
     let kept = view.reserved.as_ref();
     kept.map(|kept| format!("it is kept for {}", kept.member))
 }
