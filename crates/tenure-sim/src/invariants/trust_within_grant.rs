@@ -1,11 +1,30 @@
 //! T1: trust is counted from before the request was sent, and ends before the
 //! store's grant does.
+//!
+//! A promoted copy may have forgotten what its original answered. Two checks allow for
+//! that, and for no more:
+//!
+//! - **How long the store keeps a life** is known here by the heartbeats and wins that were
+//!   applied. Trust by either of them is within what that very request wrote, whatever a
+//!   copy forgets later. Trust in a term that was handed over is counted from a *look*,
+//!   which writes nothing: it goes by the ttl that the store has of the life. That is the
+//!   newest that was written, and never longer than the longest; except where a copy has
+//!   the join, with the long ttl of an idle member, and has forgotten the win that made it
+//!   short. Then the join's ttl is what the copy keeps the life for, and nobody else is
+//!   elected before. (A copy that forgot the join as well knows no such member, and shows
+//!   it nothing to trust.) So the join counts after a promotion, for a life that leads what
+//!   it was handed and has not confirmed.
+//! - **How long what was handed over stands** is known by the newest look. A look at a copy
+//!   that forgot the confirmation shows a term as unconfirmed which its holder trusts, by
+//!   the word of the original, for longer. That is what replication does to the promise,
+//!   and what `one_trusts` reckons with; a term that was never confirmed is checked after a
+//!   promotion too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::{
-    Beat, Claimed, Claims, Event, Incarnation, Input, Joined, Mono, Reply, Request, TermNumber,
-    TermOutcome, TermRef,
+    Beat, Claimed, Claims, Event, Incarnation, Input, Joined, Mono, Reply, Request, TermOutcome,
+    TermRef,
 };
 
 use super::{Invariant, Setup};
@@ -27,6 +46,8 @@ pub(super) struct TrustWithinGrant {
     /// What was handed to a life that has not taken it on: how long that stands, in
     /// true time, by the newest look.
     handed: BTreeMap<(Incarnation, TermRef), Nanos>,
+    /// What was handed to a life and taken on, or won by it.
+    confirmed: BTreeSet<(Incarnation, TermRef)>,
     /// Which of them is led.
     leads: BTreeMap<Who, TermRef>,
     /// A copy may have forgotten that it was taken on.
@@ -51,6 +72,7 @@ impl TrustWithinGrant {
             joined: BTreeMap::new(),
             lives: BTreeMap::new(),
             handed: BTreeMap::new(),
+            confirmed: BTreeSet::new(),
             leads: BTreeMap::new(),
             promoted: false,
             store_clock: judged.then_some(setup.store_clock),
@@ -73,7 +95,7 @@ impl TrustWithinGrant {
                 let renewed =
                     |t: &&tenure_core::TermBeat| matches!(t.outcome, TermOutcome::Renewed { .. });
                 for term in terms.iter().filter(renewed) {
-                    self.handed.remove(&(life, term.term.clone()));
+                    self.taken_on(life, term.term.clone());
                 }
             }
             (Request::Join(join), Reply::Join(Joined::In { .. })) => {
@@ -90,7 +112,10 @@ impl TrustWithinGrant {
                     let Some(clock) = self.store_clock else { continue };
                     let term = TermRef { election: view.election.clone(), number: view.number };
                     let until = clock.reaches(store + holder.remaining);
-                    self.handed.insert((holder.member.incarnation, term), until);
+                    let handed = (holder.member.incarnation, term);
+                    if !(self.promoted && self.confirmed.contains(&handed)) {
+                        self.handed.insert(handed, until);
+                    }
                 }
             }
             (Request::Claim(claim), Reply::Claim(Claims::Answered(answers)))
@@ -99,7 +124,9 @@ impl TrustWithinGrant {
                 self.keep(store, claim.member.incarnation, claim.ttl);
                 for answer in answers {
                     if let Claimed::Won(term) = answer {
-                        self.taken_on(claim.member.incarnation, &term.election, term.number);
+                        let number = term.number;
+                        let term = TermRef { election: term.election.clone(), number };
+                        self.taken_on(claim.member.incarnation, term);
                     }
                 }
             }
@@ -107,23 +134,22 @@ impl TrustWithinGrant {
         }
     }
 
-    fn taken_on(
-        &mut self,
-        life: Incarnation,
-        election: &tenure_core::ElectionName,
-        number: TermNumber,
-    ) {
-        let term = TermRef { election: election.clone(), number };
-        self.handed.remove(&(life, term));
+    fn taken_on(&mut self, life: Incarnation, term: TermRef) {
+        self.handed.remove(&(life, term.clone()));
+        self.confirmed.insert((life, term));
+    }
+
+    /// Until when what a process leads stands, if it was handed over and not confirmed.
+    fn unconfirmed(&self, who: Who) -> Option<Nanos> {
+        let led = self.lives.get(&who).copied().zip(self.leads.get(&who).cloned());
+        self.handed.get(&led?).copied()
     }
 
     /// Whoever leads what it was handed, and has not taken it on, trusts no
     /// longer than that stands.
     fn told_handed(&self, who: Who, true_until: Option<Nanos>) -> Result<(), String> {
-        let led = self.leads.get(&who).cloned();
-        let handed = self.lives.get(&who).zip(led).and_then(|(l, t)| self.handed.get(&(*l, t)));
-        match (true_until, handed) {
-            (Some(until), Some(stands)) if until > *stands && !self.promoted => {
+        match (true_until, self.unconfirmed(who)) {
+            (Some(until), Some(stands)) if until > stands => {
                 let longer = until - stands;
                 Err(format!("{who} trusts {longer} ns longer than what it was handed stands"))
             }
@@ -143,7 +169,8 @@ impl TrustWithinGrant {
         let life = self.lives.get(&who);
         let kept = life.and_then(|life| self.kept.get(life));
         // A copy may have forgotten a win and its short ttl, and keep the one of the join.
-        let joined = life.and_then(|life| self.joined.get(life)).filter(|_| self.promoted);
+        let by_look = self.promoted && self.unconfirmed(who).is_some();
+        let joined = life.and_then(|life| self.joined.get(life)).filter(|_| by_look);
         match (true_until, kept.map(|kept| kept.max(joined.unwrap_or(kept)))) {
             (Some(until), Some(kept)) if until > *kept => {
                 Err(format!("{who} trusts {} ns longer than the store keeps it", until - kept))
