@@ -43,6 +43,7 @@ macro_rules! each_case {
                 the_first_candidate_leads_term_one,
                 the_loser_is_told_who_leads,
                 numbers_only_rise,
+                the_last_of_two_bids_for_one_election_counts,
                 a_new_attempt_of_the_holder_is_a_new_term,
                 the_holders_ttl_decides,
                 taking_over_ends_the_expired_holder,

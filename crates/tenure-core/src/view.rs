@@ -31,7 +31,7 @@ pub struct ElectionView {
     /// How many live candidates that may lead come before the one who asked:
     /// higher priority first, then longer waiting. The holder waits for nothing
     /// and is not counted, nor is a condemned member. 0 if nobody in particular
-    /// asked, or if the one who asked is not a candidate.
+    /// asked, or if the one who asked is not a candidate or holds the election.
     /// A store may stop counting at eight.
     pub ahead: u32,
     /// The live candidates in order of preference; filled only if the query

@@ -40,9 +40,13 @@ pub fn may_follow<T: Stands>(candidate: &T, holder: Option<&MemberRef>) -> bool 
     candidate.priority().may_lead() && Some(candidate.member()) != holder
 }
 
-/// How many candidates that may lead come before `asker`; 0 if it is none of them.
-/// `candidates` in any order, with the holder and with those that never lead.
+/// How many candidates that may lead come before `asker`; 0 if it is none of them, or holds
+/// the election and waits for nothing. `candidates` in any order, with the holder and with
+/// those that never lead.
 pub fn ahead<T: Stands>(candidates: &[T], holder: Option<&MemberRef>, asker: &MemberRef) -> u32 {
+    if holder == Some(asker) {
+        return 0;
+    }
     let Some(own) = candidates.iter().find(|one| one.member() == asker) else { return 0 };
     let before = candidates.iter().filter(|one| may_follow(*one, holder));
     let before = before.filter(|one| compare(*one, own).is_lt());

@@ -163,6 +163,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     ///    journalled as `Abandoned` first.
     /// 5. Else `Held` with the view, `ahead` filled in.
     ///
+    /// Of several bids for one election in a claim only the last answer says what became of
+    /// the election: an earlier one may be of any moment of the step.
+    ///
     /// A store that decides each bid by requests of its own answers `Unknown` for
     /// a bid whose requests failed while others' did not; if all failed, that is
     /// an error.

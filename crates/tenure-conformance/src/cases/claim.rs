@@ -42,6 +42,23 @@ pub(crate) async fn the_loser_is_told_who_leads(world: &World<'_>) -> Outcome {
     fail!("the holder is named: {view:?}")
 }
 
+/// A claim that names an election twice is odd, and its last answer is true all the same.
+pub(crate) async fn the_last_of_two_bids_for_one_election_counts(world: &World<'_>) -> Outcome {
+    let [a, b] = [world.member("a").await?, world.member("b").await?];
+    let twice = |actor: &crate::actor::Actor| -> Outcome<Claim> {
+        let mut claim = actor.claim_for("e", actor.next_nonce(), How::default())?;
+        claim.bids.push(Bid::new(election("e")?, actor.next_nonce()));
+        Ok(claim)
+    };
+    let Claims::Answered(answers) = a.send(&twice(&a)?).await? else { fail!("a lives") };
+    let Some(Claimed::Won(term)) = answers.last() else { fail!("the last bid: {answers:?}") };
+    still_leads(world, "e", term).await?;
+    let Claims::Answered(answers) = b.send(&twice(&b)?).await? else { fail!("b lives") };
+    let Some(Claimed::Held(view)) = answers.last() else { fail!("the last bid: {answers:?}") };
+    ensure!(view.is_held_by(a.me.incarnation), "b is told who leads: {view:?}");
+    still_leads(world, "e", term).await
+}
+
 /// H5, H6: after every way for a term to end, and by the same member too.
 pub(crate) async fn numbers_only_rise(world: &World<'_>) -> Outcome {
     let (a, b) = (world.member("a").await?, world.member("b").await?);

@@ -190,6 +190,10 @@ pub(crate) async fn candidates_learn_how_many_are_ahead(world: &World<'_>) -> Ou
     same!(world.view("e").await?.ahead, 0, "ahead of nobody in particular");
     top.leave().await?;
     same!(equal.view("e").await?.ahead, 1, "ahead of the last, with one gone");
+    let modest = world.member("modest").await?;
+    modest.win_by("f", How::priority(1)).await?;
+    first.lose_by("f", How::priority(50)).await?;
+    same!(modest.view("f").await?.ahead, 0, "ahead of the holder, which waits for nothing");
     Ok(())
 }
 

@@ -5,10 +5,9 @@
 //!   n-th term of an election is compared with the n-th, and both jump, or neither does.
 //! - **The order of entries** that one step wrote: PostgreSQL makes what is new in a claim
 //!   first. Of each election, and of each member, the order is the same.
-//! - **An election that a claim names twice** is answered for the last bid.
+//! - **An election that a claim names twice** is answered for the last bid: the contract says so.
 //! - **The views of a claim** show what its last bid left: a later bid may be a heartbeat of
 //!   the one who holds what an earlier one did not win.
-//! - **Who is ahead of the holder**: it waits for nothing, and PostgreSQL counts nobody.
 //! - **A heartbeat** may leave out the place in the journal.
 //! - **A candidate's look** at what it holds may leave out the profile and the place in
 //!   the journal.
@@ -173,9 +172,6 @@ impl Answer {
                     }
                 }
                 for view in answers.iter_mut().filter_map(held) {
-                    if view.is_held_by(claim.member.incarnation) {
-                        view.ahead = 0;
-                    }
                     if let Some(own) = view.holder.as_mut().filter(|h| h.member == claim.member) {
                         own.ttl = Duration::ZERO;
                         own.remaining = Duration::ZERO;
@@ -188,7 +184,6 @@ impl Answer {
                 let named = matches!(query.which, Which::Named(_));
                 if named && asker.is_some_and(|life| snapshot.elections[0].is_held_by(life)) {
                     snapshot.seq = Seq::START;
-                    snapshot.elections[0].ahead = 0;
                     for holder in snapshot.elections.iter_mut().filter_map(|e| e.holder.as_mut()) {
                         holder.profile = Profile::default();
                     }
