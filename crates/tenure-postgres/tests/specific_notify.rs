@@ -2,7 +2,8 @@
 //! they do not arrive; and they come back by themselves.
 //!
 //! The queue of PostgreSQL 15 has 8 GB, which no test fills: what it says of itself is
-//! replaced in the test's own schema, and everything else is the real thing.
+//! replaced in the test's own schema, and everything else is the real thing. A queue that
+//! is really full has its test in `specific_eighteen.rs`.
 
 #![allow(clippy::unwrap_used)]
 

@@ -31,7 +31,12 @@ pub(crate) struct Published {
 impl Published {
     /// The folder it is installed to.
     pub(crate) fn folder(&self) -> PathBuf {
-        cache().join(format!("{}-{}", self.name, self.version))
+        cache().join(format!("{}-{}", self.plain_name(), self.version))
+    }
+
+    /// Its name as that of a file: a scope of `npm` is separated by a slash.
+    fn plain_name(&self) -> String {
+        self.name.replace('/', "-")
     }
 
     pub(crate) fn path(&self) -> PathBuf {
@@ -48,7 +53,7 @@ impl Published {
         fs::create_dir_all(&cache).doing(|| format!("create {}", cache.display()))?;
         // Into a folder of its own first: one that is cut short is not taken
         // for whole, and two runs at once do not write into one.
-        let aside = cache.join(format!(".{}-{}", self.name, std::process::id()));
+        let aside = cache.join(format!(".{}-{}", self.plain_name(), std::process::id()));
         let made = self.install(&aside).and_then(|()| self.keep(&aside));
         let _ = fs::remove_dir_all(&aside);
         made

@@ -12,6 +12,7 @@ mod install;
 mod object;
 mod ports;
 mod postgres;
+mod postgres18;
 mod running;
 mod scratch;
 
@@ -56,7 +57,7 @@ pub(crate) trait Server: Sync {
 
 /// Every server there is. To add one, add a module and a line.
 fn all() -> impl Iterator<Item = &'static dyn Server> {
-    let postgres: [&'static dyn Server; 1] = [&postgres::Postgres];
+    let postgres: [&'static dyn Server; 2] = [&postgres::Postgres, &postgres18::Postgres18];
     postgres.into_iter().chain(object::ALL)
 }
 
@@ -214,7 +215,7 @@ mod tests {
     fn a_crate_needs_the_servers_that_its_tests_look_for() {
         assert_eq!(needed_by("tenure-core"), [""; 0]);
         assert_eq!(needed_by("tenure-sqlite"), [""; 0]);
-        assert_eq!(needed_by("tenure-postgres"), ["postgres"]);
+        assert_eq!(needed_by("tenure-postgres"), ["postgres", "postgres-18"]);
         assert_eq!(needed_by("tenure"), ["postgres"]);
         assert_eq!(needed_by("tenure-object").len(), object::ALL.len());
         let xtask = Package { name: "xtask".into(), ..Package::default() }.in_dir("xtask");

@@ -47,24 +47,15 @@ impl Server for Postgres {
     }
 
     fn start(&self, scratch: &Scratch) -> Outcome<Running> {
-        let place = Place { bin: locate()?, user: user()?, scratch };
-        if let Some((uid, gid)) = place.user {
-            scratch.give_to(uid, gid)?;
-        }
-        place.make_cluster()?;
-        let mut last = Failure::new("it was not tried");
-        for _ in 0..ATTEMPTS {
-            match place.run(free_port()?) {
-                Ok(running) => return Ok(running),
-                Err(failure) => last = failure,
-            }
-        }
-        Err(Failure::new(format!("PostgreSQL did not start in {ATTEMPTS} attempts: {last}")))
+        // Room for tests that bring a hundred candidates.
+        let settings = &["max_connections=300"];
+        let bin = locate()?;
+        Place { bin: &bin, isready: &bin, settings, url: URL, scratch }.start()
     }
 }
 
 impl Postgres {
-    fn provide_server(&self) -> Outcome {
+    pub(super) fn provide_server(&self) -> Outcome {
         if std::env::var_os(BIN).is_some() || locate().is_ok() {
             return locate().map(drop);
         }
@@ -106,32 +97,52 @@ pub(crate) fn programs() -> Outcome<Vec<(String, String)>> {
     Ok(environment)
 }
 
-/// Where one server lives.
-struct Place<'s> {
-    bin: PathBuf,
-    /// Whom to run as; `None` for ourselves.
-    user: Option<(u32, u32)>,
-    scratch: &'s Scratch,
+/// What makes up one server.
+pub(super) struct Place<'s> {
+    /// The folder of its programs.
+    pub(super) bin: &'s Path,
+    /// The folder of a client's: it may be of another version.
+    pub(super) isready: &'s Path,
+    pub(super) settings: &'s [&'s str],
+    /// The variable to tell its URL by.
+    pub(super) url: &'s str,
+    pub(super) scratch: &'s Scratch,
 }
 
 impl Place<'_> {
+    /// Makes a cluster and starts a server for it.
+    pub(super) fn start(&self) -> Outcome<Running> {
+        if let Some((uid, gid)) = user()? {
+            self.scratch.give_to(uid, gid)?;
+        }
+        self.make_cluster()?;
+        let mut last = Failure::new("it was not tried");
+        for _ in 0..ATTEMPTS {
+            match self.run(free_port()?) {
+                Ok(running) => return Ok(running),
+                Err(failure) => last = failure,
+            }
+        }
+        Err(Failure::new(format!("PostgreSQL did not start in {ATTEMPTS} attempts: {last}")))
+    }
+
     fn data(&self) -> PathBuf {
         self.scratch.path().join("data")
     }
 
-    fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(self.bin.join(program));
+    fn command(&self, program: &Path) -> Outcome<Command> {
+        let mut command = Command::new(program);
         // The folder we were started in may be closed to that user.
         command.current_dir(self.scratch.path()).stdin(Stdio::null());
-        if let Some((uid, gid)) = self.user {
+        if let Some((uid, gid)) = user()? {
             command.uid(uid).gid(gid);
         }
-        command
+        Ok(command)
     }
 
     fn make_cluster(&self) -> Outcome {
         let output = self
-            .command("initdb")
+            .command(&self.bin.join("initdb"))?
             .arg("-D")
             .arg(self.data())
             .args(["-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-locale", "--no-sync"])
@@ -145,33 +156,33 @@ impl Place<'_> {
     }
 
     fn run(&self, port: u16) -> Outcome<Running> {
-        let mut command = self.command("postgres");
+        let mut command = self.command(&self.bin.join("postgres"))?;
         command.arg("-D").arg(self.data()).args(["-p", &port.to_string()]);
-        // No socket files, and room for tests that bring a hundred candidates.
-        for setting in
-            ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=300"]
-        {
+        // No socket files.
+        let everywhere = ["listen_addresses=127.0.0.1", "unix_socket_directories="];
+        for setting in everywhere.iter().chain(self.settings) {
             command.args(["-c", setting]);
         }
         // SIGINT is its fast shutdown; SIGTERM would wait for clients to leave.
         let mut running = Running::spawn(command, &self.scratch.path().join("postgres.log"))?
             .stopped_by(Signal::INT)
-            .with_environment(URL, &format!("postgres://postgres@127.0.0.1:{port}/postgres"));
+            .with_environment(self.url, &format!("postgres://postgres@127.0.0.1:{port}/postgres"));
         running.wait_until(PATIENCE, || self.answers(port))?;
         Ok(running)
     }
 
     fn answers(&self, port: u16) -> bool {
-        self.command("pg_isready")
-            .args(["-q", "-h", "127.0.0.1", "-U", "postgres", "-p", &port.to_string()])
-            .status()
-            .is_ok_and(|status| status.success())
+        let asked = self.command(&self.isready.join("pg_isready")).and_then(|mut command| {
+            command.args(["-q", "-h", "127.0.0.1", "-U", "postgres", "-p", &port.to_string()]);
+            command.status().doing(|| "run pg_isready".into())
+        });
+        asked.is_ok_and(|status| status.success())
     }
 }
 
 /// The folder with the programs: the one named, else Debian's newest, else the
 /// first on the path that has them all.
-fn locate() -> Outcome<PathBuf> {
+pub(super) fn locate() -> Outcome<PathBuf> {
     if let Some(named) = std::env::var_os(BIN).map(PathBuf::from) {
         return complete(&named).ok_or_else(|| {
             let shown = named.display();

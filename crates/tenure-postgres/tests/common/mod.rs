@@ -28,21 +28,26 @@ pub fn url() -> String {
 /// A schema of its own on the shared server, gone when this is.
 pub struct Place {
     pub schema: String,
+    url: String,
     made: AtomicBool,
 }
 
 impl Place {
     pub fn new() -> Self {
+        Self::on(url())
+    }
+
+    pub fn on(url: String) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         // Process ids come again, and what was killed may have left its schema.
         let started = tenure_store::BootClock::read().as_nanos();
         let schema = format!("t{}_{count}_{started:x}", std::process::id());
-        Self { schema, made: AtomicBool::new(false) }
+        Self { schema, url, made: AtomicBool::new(false) }
     }
 
     pub fn options(&self) -> PostgresOptions {
-        let url = format!("{}?application_name={}", url(), self.schema);
+        let url = format!("{}?application_name={}", self.url, self.schema);
         PostgresOptions::from_url(&url).unwrap().schema(&self.schema)
     }
 
@@ -58,12 +63,13 @@ impl Place {
     pub async fn terminate(&self) {
         let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                     WHERE application_name = $1";
-        let ended = admin().await.execute(kill, &[&self.schema]).await.unwrap();
+        let ended = connect(&self.url).await.execute(kill, &[&self.schema]).await.unwrap();
         assert!(ended > 0, "there were sessions to end");
     }
 
     pub async fn sql(&self, text: &str) {
-        admin().await.batch_execute(&text.replace("{s}", &self.schema)).await.unwrap();
+        let client = connect(&self.url).await;
+        client.batch_execute(&text.replace("{s}", &self.schema)).await.unwrap();
     }
 }
 
