@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tenure_core::{
     Beat, Bid, Claim, Claimed, Claims, ElectionView, Heartbeat, Join, Joined, MemberId, MemberRef,
-    Namespace, Nonce, Priority, Profile, Query, Release, ReleaseCause, ReleaseItem, Seq, Snapshot,
-    Term, TermRef, Which,
+    Namespace, Nonce, Priority, Profile, Query, Release, ReleaseCause, ReleaseItem, Snapshot, Term,
+    TermRef, Which,
 };
 use tenure_store::SharedStore;
 
@@ -60,9 +60,10 @@ impl Actor {
     }
 
     pub(crate) async fn join(&self, supersede: bool) -> Outcome<Joined> {
-        let (member, profile) = (self.me.clone(), self.profile.clone());
-        let (ttl, takes_over) = (self.ttl, self.takes_over);
-        let join = Join { member, ttl, profile, supersede, takes_over, seen: Seq::START };
+        let join = Join::new(self.me.clone(), self.ttl)
+            .with_profile(self.profile.clone())
+            .with_supersede(supersede)
+            .with_takes_over(self.takes_over);
         Ok(self.store.join(&self.ns, &join).await?)
     }
 
@@ -92,7 +93,7 @@ impl Actor {
     }
 
     async fn send_beat(&self, ttl: Duration, held: Vec<TermRef>) -> Outcome<Beat> {
-        let beat = Heartbeat { member: self.me.clone(), ttl, held };
+        let beat = Heartbeat::new(self.me.clone(), ttl).with_held(held);
         Ok(self.store.heartbeat(&self.ns, &beat).await?)
     }
 
@@ -132,14 +133,8 @@ impl Actor {
 
     /// A claim of one bid.
     pub(crate) fn claim_for(&self, name: &str, nonce: Nonce, how: How) -> Outcome<Claim> {
-        let bids = vec![Bid { election: election(name)?, priority: how.priority, nonce }];
-        Ok(Claim {
-            member: self.me.clone(),
-            ttl: self.ttl,
-            bids,
-            heir_grace: how.grace,
-            seen: Seq::START,
-        })
+        let bid = Bid::new(election(name)?, nonce).with_priority(how.priority);
+        Ok(Claim::new(self.me.clone(), self.ttl, [bid]).with_heir_grace(how.grace))
     }
 
     pub(crate) async fn send(&self, claim: &Claim) -> Outcome<Claims> {
@@ -250,8 +245,7 @@ impl Actor {
 
     /// Ends a candidacy alone.
     pub(crate) async fn withdraw(&self, name: &str) -> Outcome {
-        let (election, cause) = (election(name)?, ReleaseCause::Resigned);
-        let item = ReleaseItem { election, number: None, cause, successor: None };
+        let item = ReleaseItem::candidacy(election(name)?);
         self.release(vec![item], Duration::ZERO).await
     }
 
@@ -265,7 +259,9 @@ impl Actor {
         heir_grace: Duration,
         hand_over: Duration,
     ) -> Outcome {
-        let release = Release { member: self.me.clone(), items, heir_grace, hand_over };
+        let release = Release::new(self.me.clone(), items)
+            .with_heir_grace(heir_grace)
+            .with_hand_over(hand_over);
         self.store.release(&self.ns, &release).await?;
         for item in &release.items {
             self.forget(item);

@@ -27,7 +27,7 @@ impl Entropy {
         self.steady = true;
     }
 
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.low = self.low.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.low ^ mix(self.high))
     }

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use common::{Place, admin};
 use tenure_core::{Namespace, Query};
 use tenure_store::Store;
+use tenure_testkit::Dice;
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
@@ -75,8 +76,8 @@ const NUMBERS: [i64; 12] = [
 ];
 
 /// Chance, and who calls: a member goes on under the same life for a while.
-struct Dice {
-    state: u64,
+struct Caller {
+    dice: Dice,
     who: usize,
     round: usize,
     /// How many texts were a megabyte long.
@@ -84,15 +85,13 @@ struct Dice {
     known: Vec<i64>,
 }
 
-impl Dice {
+impl Caller {
     fn below(&mut self, most: usize) -> usize {
-        self.state =
-            self.state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        usize::try_from(self.state >> 33).unwrap() % most
+        self.dice.below(most)
     }
 
     fn one_of<T: Clone>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())].clone()
+        self.dice.one_of(all)
     }
 
     fn odd(&mut self) -> bool {
@@ -215,7 +214,7 @@ async fn verbs(client: &Client, schema: &str) -> Vec<Verb> {
 }
 
 /// Calls it, and says what came back: an outcome or a refusal.
-async fn call(client: &Client, schema: &str, verb: &Verb, dice: &mut Dice) -> String {
+async fn call(client: &Client, schema: &str, verb: &Verb, dice: &mut Caller) -> String {
     let usual = 1 + dice.below(3);
     dice.who = 1 + dice.below(3);
     let mut places = Vec::new();
@@ -343,7 +342,8 @@ async fn any_argument_is_answered_or_refused_and_the_tables_stay_sound() {
         place.sql("UPDATE {s}.settings SET journal_keep = 300").await;
         let verbs = verbs(&client, &place.schema).await;
         assert!(verbs.len() >= 15, "the verbs were found: {}", verbs.len());
-        let mut dice = Dice { state: seed, who: 1, round: 0, long: 0, known: Vec::new() };
+        let mut dice =
+            Caller { dice: Dice::new(seed), who: 1, round: 0, long: 0, known: Vec::new() };
         let mut numbers = Numbers::new();
         for round in 0..30 {
             dice.round = round;

@@ -82,13 +82,13 @@ async fn a_cancelled_wait_for_a_standby_wins_nothing() {
     let term = leader(store, "a", 1, "first").await;
     let me = &term.member;
     for _ in 0..2 {
-        let alive = store.heartbeat(&ns(), &beat(me, TTL)).await.unwrap();
+        let alive = store.heartbeat(&ns(), &beat(me)).await.unwrap();
         assert!(matches!(alive, Beat::Alive { .. }), "{alive:?}");
     }
     waiting.lose_the_standby().await;
     waiting.cancelled("a claim", store.claim(&ns(), &claim(me, "e", 1))).await;
-    waiting.cancelled("a join", store.join(&ns(), &join(&other, TTL))).await;
-    waiting.cancelled("a heartbeat", store.heartbeat(&ns(), &beat(me, TTL))).await;
+    waiting.cancelled("a join", store.join(&ns(), &join(&other))).await;
+    waiting.cancelled("a heartbeat", store.heartbeat(&ns(), &beat(me))).await;
     let (reason, by) = (Note::default(), Note::default());
     let pause = Amend::Pause { election: election("e"), reason, by };
     let evict = Amend::Evict { member: other.id.clone(), now: false, by: Note::default() };
@@ -122,7 +122,7 @@ async fn a_role_that_is_set_to_wait_for_less_waits_all_the_same() {
         let waiting = Waiting::start(role).await;
         let me = joined(&waiting.store, "a", 1).await;
         for _ in 0..2 {
-            waiting.store.heartbeat(&ns(), &beat(&me, TTL)).await.unwrap();
+            waiting.store.heartbeat(&ns(), &beat(&me)).await.unwrap();
         }
         // What is told of a claim by a client of another language, in the same words.
         let sql = connect(&waiting._server.url().replace("postgres@", "app@")).await;
@@ -145,6 +145,6 @@ async fn a_role_that_is_set_to_wait_for_less_waits_all_the_same() {
 
         waiting.lose_the_standby().await;
         waiting.cancelled(role, waiting.store.claim(&ns(), &claim(&me, "e", 1))).await;
-        waiting.cancelled(role, waiting.store.heartbeat(&ns(), &beat(&me, TTL))).await;
+        waiting.cancelled(role, waiting.store.heartbeat(&ns(), &beat(&me))).await;
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::words::*;
 use common::{Place, admin, until};
 use tenure_core::{
-    Amend, Bid, Claimed, Claims, Happening, MemberRef, Nonce, Note, Priority, Query, Seq,
+    Amend, Bid, Claimed, Claims, Happening, Heartbeat, MemberRef, Nonce, Note, Query, Seq,
 };
 use tenure_postgres::PostgresStore;
 use tenure_store::{Followed, From, Store};
@@ -26,11 +26,7 @@ async fn bid_for_many(
     nonce: u64,
 ) -> usize {
     let mut all = claim(member, "x", nonce);
-    let bid = |n| Bid {
-        election: election(&format!("e-{batch}-{n}")),
-        priority: Priority::default(),
-        nonce: Nonce::new(nonce),
-    };
+    let bid = |n| Bid::new(election(&format!("e-{batch}-{n}")), Nonce::new(nonce));
     all.bids = (0..BATCH).map(bid).collect();
     let Claims::Answered(answers) = store.claim(&ns(), &all).await.unwrap() else { panic!() };
     answers.iter().filter(|answer| matches!(answer, Claimed::Won(_))).count()
@@ -61,7 +57,7 @@ async fn a_dead_member_of_many_terms_is_ended_in_one_step() {
         assert_eq!(bid_for_many(&store, &a, batch, 1).await, BATCH);
     }
     let b = joined(&store, "b", 2).await;
-    store.heartbeat(&ns(), &beat(&a, SHORT)).await.unwrap();
+    store.heartbeat(&ns(), &Heartbeat::new(a.clone(), SHORT)).await.unwrap();
     until("the ttl has run out", || async {
         let seen = store.read(&ns(), &Query::members()).await.unwrap();
         seen.members.iter().all(|m| m.member != a)
@@ -153,7 +149,7 @@ async fn an_open_transaction_after_a_heartbeat_delays_only_its_own_member() {
     won(store.claim(&ns(), &claim(&slow, "held", 1)).await.unwrap());
     let idle = joined(&store, "idle", 2).await;
     for member in [&slow, &idle] {
-        store.heartbeat(&ns(), &beat(member, SHORT)).await.unwrap();
+        store.heartbeat(&ns(), &Heartbeat::new(member.clone(), SHORT)).await.unwrap();
     }
     let mut client = admin().await;
     let tx = client.transaction().await.unwrap();
@@ -207,7 +203,7 @@ async fn a_claim_in_a_transaction_that_stays_open_holds_the_namespace_for_a_boun
 }
 
 async fn joined_by_now(store: &PostgresStore) -> bool {
-    store.join(&ns(), &join(&member("b", 2), TTL)).await.is_ok()
+    store.join(&ns(), &join(&member("b", 2))).await.is_ok()
 }
 
 /// P13: what a bid that loses reads does not grow with the number of those who stand.

@@ -69,14 +69,14 @@ async fn a_heartbeat_that_waits_for_its_members_end_is_answered_ended() {
     let store = place.open().await;
     let a = joined(&store, "a", 1).await;
     // From the second on it is the bare statement.
-    store.heartbeat(&ns(), &beat(&a, TTL)).await.unwrap();
+    store.heartbeat(&ns(), &beat(&a)).await.unwrap();
     let mut other = admin().await;
     let ending = other.transaction().await.unwrap();
     let evict = format!("SELECT {}.evict('default', 'a', true)", place.schema);
     ending.batch_execute(&evict).await.unwrap();
     let beating = {
         let (store, a) = (store.clone(), a.clone());
-        tokio::spawn(async move { store.heartbeat(&ns(), &beat(&a, TTL)).await.unwrap() })
+        tokio::spawn(async move { store.heartbeat(&ns(), &beat(&a)).await.unwrap() })
     };
     waits_for_a_lock(&admin().await, "UPDATE").await;
     ending.commit().await.unwrap();
@@ -128,7 +128,7 @@ async fn a_namespace_that_is_held_fails_in_time_and_delays_no_heartbeat() {
         tokio::spawn(async move { store.claim(&ns(), &claim(&a, "e", 1)).await })
     };
     waits_for_a_lock(&admin().await, &format!("{}\".claim", place.schema)).await;
-    let alive = store.heartbeat(&ns(), &beat(&a, TTL)).await.unwrap();
+    let alive = store.heartbeat(&ns(), &beat(&a)).await.unwrap();
     assert!(matches!(alive, Beat::Alive { .. }), "{alive:?}");
     assert!(!claiming.is_finished(), "the heartbeat overtook the claim");
     let error = claiming.await.unwrap().unwrap_err();
@@ -295,7 +295,7 @@ async fn terms_survive_a_killed_server_and_sessions_are_made_again() {
     let mut hints = store.follow(&ns(), From::Hints).await.unwrap();
     assert_eq!(hints.next().await.unwrap(), Followed::Hint(Hint::Anything));
     server.kill();
-    let error = store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap_err();
+    let error = store.heartbeat(&ns(), &beat(&term.member)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
     let server = tokio::task::spawn_blocking(move || {
         server.up();
@@ -303,7 +303,7 @@ async fn terms_survive_a_killed_server_and_sessions_are_made_again() {
     });
     let server = server.await.unwrap();
     until("heartbeats work again", || async {
-        store.heartbeat(&ns(), &beat(&term.member, TTL)).await.is_ok()
+        store.heartbeat(&ns(), &beat(&term.member)).await.is_ok()
     })
     .await;
     let seen = view(&store, "e").await;
@@ -364,7 +364,7 @@ async fn a_read_only_or_crowded_server_is_ridden_out() {
         crowd.push(client);
     }
     drop(crowd);
-    until("it is back", || async { store.heartbeat(&ns(), &beat(&a, TTL)).await.is_ok() }).await;
+    until("it is back", || async { store.heartbeat(&ns(), &beat(&a)).await.is_ok() }).await;
 }
 
 /// H15: a password that is changed under way is denied in words, tried again,
@@ -386,7 +386,7 @@ async fn a_password_change_is_ridden_out() {
     root.batch_execute("ALTER ROLE app PASSWORD 'other'").await.unwrap();
     root.batch_execute(kill).await.unwrap();
     until("it is denied", || async {
-        let beaten = store.heartbeat(&ns(), &beat(&a, TTL)).await;
+        let beaten = store.heartbeat(&ns(), &beat(&a)).await;
         beaten.is_err_and(|e| {
             assert!(!format!("{e} {e:?}").contains("hunter2"), "{e:?}");
             e.kind() == ErrorKind::Denied
@@ -394,7 +394,7 @@ async fn a_password_change_is_ridden_out() {
     })
     .await;
     root.batch_execute("ALTER ROLE app PASSWORD 'hunter2'").await.unwrap();
-    until("it is let in", || async { store.heartbeat(&ns(), &beat(&a, TTL)).await.is_ok() }).await;
+    until("it is let in", || async { store.heartbeat(&ns(), &beat(&a)).await.is_ok() }).await;
 }
 
 /// Bad input: each error names the thing and the remedy, and no secret.
@@ -444,6 +444,6 @@ async fn an_election_named_twice_is_bid_for_twice() {
     assert_eq!((first.number.get(), second.number.get()), (2, 2));
     let seen = view(&store, "e").await;
     assert_eq!(seen.number.get(), 2);
-    let beat = store.heartbeat(&ns(), &beat(&a, TTL)).await.unwrap();
+    let beat = store.heartbeat(&ns(), &beat(&a)).await.unwrap();
     assert!(matches!(beat, Beat::Alive { holds: Some(1), .. }), "{beat:?}");
 }

@@ -124,7 +124,7 @@ async fn a_stuck_fenced_transaction_delays_the_successor_alone() {
 
     // Everything else goes on: heartbeats, other elections, requests, the end.
     let b = joined(&store, "b", 2).await;
-    let alive = store.heartbeat(&ns(), &beat(&a, TTL)).await.unwrap();
+    let alive = store.heartbeat(&ns(), &beat(&a)).await.unwrap();
     assert!(matches!(alive, Beat::Alive { .. }), "{alive:?}");
     won(store.claim(&ns(), &claim(&b, "other", 1)).await.unwrap());
     let ask = Amend::StepDown {
@@ -245,7 +245,7 @@ async fn a_step_down_in_a_transaction_is_delivered_at_commit() {
     tx.commit().await.unwrap();
     let asked = view(&store, "e").await.step_down.expect("it was asked");
     assert_eq!((asked.number, asked.by.as_str()), (term.number, "me"));
-    let alive = store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+    let alive = store.heartbeat(&ns(), &beat(&term.member)).await.unwrap();
     assert!(matches!(alive, Beat::Alive { attention: 1, .. }), "{alive:?}");
 }
 
@@ -385,7 +385,7 @@ async fn a_fence_is_of_one_namespace_one_election_and_one_member() {
         won(store.claim(ns, &claim(&first, name, nonce)).await.unwrap())
     };
     for (ns, me) in [(&here, &first), (&there, &first), (&here, &namesake)] {
-        store.join(ns, &join(me, TTL)).await.unwrap();
+        store.join(ns, &join(me)).await.unwrap();
     }
     // Others of higher numbers, so that the newest of all is not taken for that of one.
     for ns in [&here, &there] {
@@ -415,6 +415,6 @@ async fn a_fence_is_of_one_namespace_one_election_and_one_member() {
     assert_eq!(ask("here", "f").await, Some("1".into()), "its member has left");
     assert_eq!(ask("there", "e").await, None);
     // Nor does a new life of the same id take over what the old one held.
-    store.join(&here, &join(&member("a", 8), TTL)).await.unwrap();
+    store.join(&here, &join(&member("a", 8))).await.unwrap();
     assert_eq!(ask("here", "f").await, Some("1".into()), "it was another life's");
 }

@@ -23,7 +23,7 @@ const NOTHING: Duration = Duration::from_micros(1);
 async fn couple(store: &PostgresStore) -> (Term, MemberRef) {
     let term = leader(store, "a", 1, "e").await;
     let heir = member("b", 2);
-    let taking = Join { takes_over: true, ..join(&heir, TTL) };
+    let taking = Join { takes_over: true, ..join(&heir) };
     store.join(&ns(), &taking).await.unwrap();
     held(store.claim(&ns(), &claim(&heir, "e", 1)).await.unwrap());
     (term, heir)
@@ -226,7 +226,7 @@ async fn what_was_handed_over_is_handed_on_after_a_promotion() {
     let store = place.open().await;
     let (term, heir) = couple(&store).await;
     hand_over(&store, &term, LONG).await;
-    let again = Join { takes_over: true, ..join(&term.member, TTL) };
+    let again = Join { takes_over: true, ..join(&term.member) };
     store.join(&ns(), &again).await.unwrap();
     held(store.claim(&ns(), &claim(&term.member, "e", 2)).await.unwrap());
     place.sql(PROMOTED).await;
@@ -248,7 +248,7 @@ async fn what_has_lapsed_is_taken_without_ending_the_heir() {
     let c = joined(&store, "c", 3).await;
     let next = won(store.claim(&ns(), &claim(&c, "e", 1)).await.unwrap());
     assert_eq!(next.number.get(), term.number.get() + 2);
-    let alive = store.heartbeat(&ns(), &beat(&heir, TTL)).await.unwrap();
+    let alive = store.heartbeat(&ns(), &beat(&heir)).await.unwrap();
     let none = matches!(alive, tenure_core::Beat::Alive { holds: Some(0), .. });
     assert!(none, "{alive:?}");
 }

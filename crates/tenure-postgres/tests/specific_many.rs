@@ -7,8 +7,7 @@ mod common;
 use common::words::*;
 use common::{Place, admin, connect, until, url};
 use tenure_core::{
-    Bid, Claimed, Claims, Joined, MemberRef, Nonce, Priority, Query, Release, ReleaseCause,
-    ReleaseItem, Term,
+    Bid, Claimed, Claims, Joined, MemberRef, Nonce, Priority, Query, Release, ReleaseItem, Term,
 };
 use tenure_postgres::PostgresStore;
 use tenure_store::{MemoryStore, Store};
@@ -17,11 +16,7 @@ const BATCH: usize = 1_000;
 
 async fn win(store: &PostgresStore, member: &MemberRef, prefix: &str, nonce: u64) -> Vec<Term> {
     let mut all = claim(member, prefix, nonce);
-    let bid = |n| Bid {
-        election: election(&format!("{prefix}-{n}")),
-        priority: Priority::default(),
-        nonce: Nonce::new(nonce),
-    };
+    let bid = |n| Bid::new(election(&format!("{prefix}-{n}")), Nonce::new(nonce));
     all.bids = (0..BATCH).map(bid).collect();
     let Claims::Answered(answers) = store.claim(&ns(), &all).await.unwrap() else { panic!() };
     let won = |answer| match answer {
@@ -88,18 +83,8 @@ async fn a_founders_candidacy(store: &dyn Store) -> Vec<Vec<(String, u16)>> {
         only(store.claim(&ns(), &one).await.unwrap())
     };
     let withdraw = async |member: &MemberRef| {
-        let item = ReleaseItem {
-            election: election("e"),
-            number: None,
-            cause: ReleaseCause::Resigned,
-            successor: None,
-        };
-        let all = Release {
-            member: member.clone(),
-            items: vec![item],
-            heir_grace: std::time::Duration::ZERO,
-            hand_over: std::time::Duration::ZERO,
-        };
+        let item = ReleaseItem::candidacy(election("e"));
+        let all = Release::new(member.clone(), vec![item]);
         store.release(&ns(), &all).await.unwrap();
     };
     assert!(matches!(bid(&a, 7, 1).await, Claimed::Won(_)));
@@ -138,7 +123,7 @@ async fn a_life_that_left_does_not_come_back() {
         store.leave(&ns(), &a).await.unwrap();
         let mut told = Vec::new();
         for again in [&a, &member("b", 1), &member("a", 2)] {
-            told.push(store.join(&ns(), &join(again, TTL)).await.unwrap());
+            told.push(store.join(&ns(), &join(again)).await.unwrap());
         }
         told
     }
@@ -218,11 +203,8 @@ async fn one_of_many_that_is_not_new_holds_up_no_other() {
     won(store.claim(&ns(), &claim(&a, "e-7", 1)).await.unwrap());
     let numbers = async |prefix: &str, last: u64| -> Vec<Option<u64>> {
         let mut all = claim(&b, prefix, 1);
-        let bid = |(nonce, place)| Bid {
-            election: election(&format!("{prefix}-{place}")),
-            priority: Priority::default(),
-            nonce: Nonce::new(nonce),
-        };
+        let bid =
+            |(nonce, place)| Bid::new(election(&format!("{prefix}-{place}")), Nonce::new(nonce));
         all.bids = (1..).zip((0..19).chain([last])).map(bid).collect();
         let Claims::Answered(answers) = store.claim(&ns(), &all).await.unwrap() else { panic!() };
         let number = |answer| match answer {

@@ -179,7 +179,7 @@ async fn a_commit_that_finds_the_queue_full_is_repeated_without() {
     assert!(!error.may_have_applied(), "{error}");
     let text = error.to_string();
     assert!(text.contains("54000") && text.contains("nothing was applied"), "{text}");
-    let alive = store.heartbeat(&ns(), &beat(&next.member, TTL)).await.unwrap();
+    let alive = store.heartbeat(&ns(), &beat(&next.member)).await.unwrap();
     assert!(matches!(alive, Beat::Alive { holds: Some(1), .. }), "{alive:?}");
 }
 

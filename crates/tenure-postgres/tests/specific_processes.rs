@@ -12,7 +12,7 @@ use std::time::Duration;
 use common::words::*;
 use common::{Place, admin, connect, until};
 use rustix::process::{Pid, Signal, kill_process};
-use tenure_core::{Beat, Claimed, Claims, Incarnation, MemberId, MemberRef};
+use tenure_core::{Beat, Claimed, Claims, Heartbeat, Incarnation, Join, MemberId, MemberRef};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::Store;
 
@@ -33,7 +33,7 @@ async fn stand_and_count(schema: &str) {
     for life in 1.. {
         let bits = (u128::from(std::process::id()) << 64) | life;
         let me = MemberRef::new(MemberId::new(&id).unwrap(), Incarnation::from_u128(bits));
-        store.join(&ns(), &join(&me, LIFE)).await.unwrap();
+        store.join(&ns(), &Join { ttl: LIFE, ..join(&me) }).await.unwrap();
         let mut nonce = 0;
         loop {
             nonce += 1;
@@ -44,7 +44,10 @@ async fn stand_and_count(schema: &str) {
                 Claims::Answered(answers) => {
                     if let Claimed::Won(term) = &answers[0] {
                         while count(&store, &mut db, schema, term).await {
-                            let beat = store.heartbeat(&ns(), &beat(&me, LIFE)).await.unwrap();
+                            let beat = store
+                                .heartbeat(&ns(), &Heartbeat { ttl: LIFE, ..beat(&me) })
+                                .await
+                                .unwrap();
                             if matches!(beat, Beat::Ended { .. }) {
                                 break;
                             }

@@ -102,7 +102,7 @@ async fn a_promoted_copy_hands_over_above_what_it_forgot() {
     let store = pair.open().await;
     let term = leader(&store, "a", 1, "e").await;
     let heir = member("b", 2);
-    let taking = Join { takes_over: true, ..join(&heir, TTL) };
+    let taking = Join { takes_over: true, ..join(&heir) };
     store.join(&ns(), &taking).await.unwrap();
     held(store.claim(&ns(), &claim(&heir, "e", 1)).await.unwrap());
     pair.part().await;

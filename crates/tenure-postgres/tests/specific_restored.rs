@@ -180,7 +180,7 @@ async fn what_a_member_has_seen_raises_the_era_before_it_is_elected() {
     // And with a join, for whoever is elected then; in a namespace there is none of yet.
     let other = tenure_core::Namespace::new("other").unwrap();
     let b = member("b", 2);
-    store.join(&other, &Join { seen, ..join(&b, TTL) }).await.unwrap();
+    store.join(&other, &Join { seen, ..join(&b) }).await.unwrap();
     let third = won(store.claim(&ns(), &knowing(4)).await.unwrap());
     assert!(third.number.get() > after.number.get() + Era::JUMP, "{third:?}");
 }

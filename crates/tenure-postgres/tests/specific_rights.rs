@@ -219,7 +219,7 @@ async fn a_guests_heartbeat_is_one_lean_call_and_revives_nobody() {
     let guest = stage.open("guest").await.unwrap();
     let me = joined(&guest, "a", 1).await;
     for _ in 0..3 {
-        let alive = guest.heartbeat(&ns(), &beat(&me, TTL)).await.unwrap();
+        let alive = guest.heartbeat(&ns(), &beat(&me)).await.unwrap();
         assert!(matches!(alive, Beat::Alive { .. }), "{alive:?}");
     }
     let asked = "SELECT query FROM pg_stat_activity WHERE usename = $1 AND query LIKE '%_beat%'";
@@ -229,17 +229,17 @@ async fn a_guests_heartbeat_is_one_lean_call_and_revives_nobody() {
     // A ttl that has run out is not begun anew, and what changed is told.
     let gone = "UPDATE tenure.members SET expires_at = clock_timestamp() - interval '1 second'";
     all.batch_execute(gone).await.unwrap();
-    let ended = guest.heartbeat(&ns(), &beat(&me, TTL)).await.unwrap();
+    let ended = guest.heartbeat(&ns(), &beat(&me)).await.unwrap();
     assert!(matches!(ended, Beat::Ended { superseded: false }), "{ended:?}");
     let me = joined(&guest, "b", 2).await;
-    guest.heartbeat(&ns(), &beat(&me, TTL)).await.unwrap();
+    guest.heartbeat(&ns(), &beat(&me)).await.unwrap();
     all.batch_execute("UPDATE tenure.members SET condemned = true WHERE id = 'b'").await.unwrap();
-    let ended = guest.heartbeat(&ns(), &beat(&me, TTL)).await.unwrap();
+    let ended = guest.heartbeat(&ns(), &beat(&me)).await.unwrap();
     assert!(matches!(ended, Beat::Ended { superseded: false }), "{ended:?}");
     let me = joined(&guest, "c", 3).await;
-    guest.heartbeat(&ns(), &beat(&me, TTL)).await.unwrap();
+    guest.heartbeat(&ns(), &beat(&me)).await.unwrap();
     won(guest.claim(&ns(), &claim(&me, "e", 1)).await.unwrap());
-    let held = guest.heartbeat(&ns(), &beat(&me, TTL)).await.unwrap();
+    let held = guest.heartbeat(&ns(), &beat(&me)).await.unwrap();
     assert!(matches!(held, Beat::Alive { holds: Some(1), .. }), "{held:?}");
     drop(owner);
     stage.end(&roles).await;
@@ -253,7 +253,7 @@ async fn a_caller_puts_nothing_of_its_own_into_the_lean_heartbeat() {
     let stage = Stage::new(&roles, "GRANT CREATE ON DATABASE {db} TO {guest}").await;
     let owner = stage.open_as_superuser("").await.unwrap();
     let me = joined(&owner, "a", 1).await;
-    owner.heartbeat(&ns(), &beat(&me, TTL)).await.unwrap();
+    owner.heartbeat(&ns(), &beat(&me)).await.unwrap();
     let all = stage.as_superuser().await;
     all.batch_execute(&stage.put("SELECT tenure.grant_to('{guest}')")).await.unwrap();
     let handle = all.query_one("SELECT handle FROM tenure.members", &[]).await.unwrap();
@@ -300,7 +300,7 @@ async fn who_may_only_connect_delays_and_decides_nothing() {
     let stage = Stage::new(&roles, "").await;
     let owner = stage.open_as_superuser("request_timeout_ms=4000").await.unwrap();
     let term = leader(&owner, "a", 1, "e").await;
-    owner.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+    owner.heartbeat(&ns(), &beat(&term.member)).await.unwrap();
     let guest = stage.client("guest").await;
     for denied in [
         "SELECT FROM tenure.members",
@@ -317,13 +317,13 @@ async fn who_may_only_connect_delays_and_decides_nothing() {
     let hold = "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended(E'tenure\\tdefault', 0))";
     guest.batch_execute(hold).await.unwrap();
     let other = member("b", 2);
-    let busy = owner.join(&ns(), &join(&other, TTL)).await.unwrap_err();
+    let busy = owner.join(&ns(), &join(&other)).await.unwrap_err();
     assert_eq!(busy.kind(), ErrorKind::Busy, "{busy}");
     assert!(busy.to_string().contains("namespace"), "{busy}");
-    let alive = owner.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+    let alive = owner.heartbeat(&ns(), &beat(&term.member)).await.unwrap();
     assert!(matches!(alive, Beat::Alive { .. }), "{alive:?}");
     guest.batch_execute("ROLLBACK").await.unwrap();
-    owner.join(&ns(), &join(&other, TTL)).await.unwrap();
+    owner.join(&ns(), &join(&other)).await.unwrap();
     assert_eq!(view(&owner, "e").await.number, term.number);
     stage.end(&roles).await;
 }
@@ -347,7 +347,7 @@ async fn who_may_call_the_verbs_may_steer_everybody() {
     let evict = "SELECT outcome FROM tenure.evict('default', 'a', true)";
     let evicted: String = guest.query_one(evict, &[]).await.unwrap().get(0);
     assert_eq!(evicted, "done");
-    let ended = owner.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+    let ended = owner.heartbeat(&ns(), &beat(&term.member)).await.unwrap();
     assert!(matches!(ended, Beat::Ended { .. }), "{ended:?}");
     let letting_in = stage.put("SELECT tenure.grant_to('{guest}')");
     let refused = guest.batch_execute(&letting_in).await.unwrap_err();
@@ -365,7 +365,7 @@ async fn a_row_that_is_held_is_not_told_as_the_namespace() {
     let holder = admin().await;
     let hold = format!("BEGIN; UPDATE {}.members SET attention = attention", place.schema);
     holder.batch_execute(&hold).await.unwrap();
-    let busy = store.heartbeat(&ns(), &beat(&me, TTL)).await.unwrap_err();
+    let busy = store.heartbeat(&ns(), &beat(&me)).await.unwrap_err();
     assert_eq!(busy.kind(), ErrorKind::Busy, "{busy}");
     let said = busy.to_string();
     assert!(said.contains("the row") && !said.contains("namespace"), "{said}");

@@ -68,7 +68,7 @@ async fn a_role_with_execute_alone_takes_part() {
     let options = PostgresOptions::from_url(&its_url).unwrap().schema(&place.schema);
     let store = PostgresStore::open(options).await.unwrap();
     let term = leader(&store, "a", 1, "e").await;
-    let alive = store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+    let alive = store.heartbeat(&ns(), &beat(&term.member)).await.unwrap();
     assert!(matches!(alive, tenure_core::Beat::Alive { .. }), "{alive:?}");
     assert_eq!(view(&owner, "e").await.number, term.number);
     let own = connect(&its_url).await;
@@ -102,13 +102,13 @@ async fn an_owner_that_is_one_no_longer_goes_on_as_a_guest() {
     let store = PostgresStore::open(options).await.unwrap();
     let term = leader(&store, "a", 1, "e").await;
     for _ in 0..2 {
-        store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+        store.heartbeat(&ns(), &beat(&term.member)).await.unwrap();
     }
     let given = "REASSIGN OWNED BY {r} TO postgres; SELECT {s}.grant_to('{r}')";
     place.sql(&given.replace("{r}", &role)).await;
-    let refused = store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap_err();
+    let refused = store.heartbeat(&ns(), &beat(&term.member)).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Denied, "{refused}");
-    store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+    store.heartbeat(&ns(), &beat(&term.member)).await.unwrap();
     let refused = store.release(&ns(), &release(&term)).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Denied, "{refused}");
     assert!(!refused.may_have_applied(), "{refused}");

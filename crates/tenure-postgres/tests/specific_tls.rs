@@ -60,7 +60,7 @@ async fn every_mode_that_trusts_the_server_takes_part_encrypted() {
     {
         let store = open(&server, "127.0.0.1", query).await.unwrap();
         let me = joined(&store, &format!("m{life}"), life as u128 + 1).await;
-        let alive = store.heartbeat(&ns(), &beat(&me, TTL)).await.unwrap();
+        let alive = store.heartbeat(&ns(), &beat(&me)).await.unwrap();
         assert!(matches!(alive, Beat::Alive { .. }), "{query}: {alive:?}");
     }
     let error = open(&server, "127.0.0.1", "sslmode=disable").await.unwrap_err();

@@ -52,7 +52,7 @@ async fn each_of_several_vacancies_is_hinted_at() {
         given.items.extend(release(&term).items);
         given.heir_grace = Duration::from_secs(20);
     }
-    let attention = async || match other.heartbeat(&ns(), &beat(&b, TTL)).await.unwrap() {
+    let attention = async || match other.heartbeat(&ns(), &beat(&b)).await.unwrap() {
         Beat::Alive { attention, .. } => attention,
         ended => panic!("{ended:?}"),
     };
@@ -122,7 +122,7 @@ async fn without_a_session_that_listens_heartbeats_tell_of_news() {
     let options = PostgresOptions::from_url(&url).unwrap().schema(&place.schema);
     let store = PostgresStore::open(options).await.unwrap();
     let a = joined(&store, "a", 1).await;
-    let heard_of = async || match store.heartbeat(&ns(), &beat(&a, TTL)).await.unwrap() {
+    let heard_of = async || match store.heartbeat(&ns(), &beat(&a)).await.unwrap() {
         Beat::Alive { seq, .. } => seq,
         ended => panic!("{ended:?}"),
     };
@@ -155,7 +155,7 @@ async fn forged_notifications_only_cause_a_look() {
     for payload in ["", "default", "default\\n9999999999\\nz", "\\n\\n"] {
         place.sql(&format!("SELECT pg_notify('{{s}}', E'{payload}')")).await;
     }
-    let alive = store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+    let alive = store.heartbeat(&ns(), &beat(&term.member)).await.unwrap();
     assert!(matches!(alive, Beat::Alive { holds: Some(1), .. }), "{alive:?}");
     store.release(&ns(), &release(&term)).await.unwrap();
     let told = tokio::time::timeout(Duration::from_secs(20), entries.next()).await;
@@ -178,7 +178,7 @@ async fn a_heartbeat_updates_one_row_in_its_page() {
     let stats = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables \
                  WHERE schemaname = 'tenure' AND relname = 'members'";
     for _ in 0..300 {
-        let alive = store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+        let alive = store.heartbeat(&ns(), &beat(&term.member)).await.unwrap();
         assert!(matches!(alive, Beat::Alive { holds: Some(1), .. }), "{alive:?}");
     }
     let journal = store.read(&ns(), &Query::nothing()).await.unwrap().seq;
@@ -202,7 +202,7 @@ async fn a_life_that_is_several_members_beats_for_each_of_them() {
     let all = [("one", "a"), ("one", "b"), ("two", "a")];
     let all = all.map(|(ns, id)| (Namespace::new(ns).unwrap(), member(id, 1)));
     for (ns, me) in &all {
-        store.join(ns, &join(me, TTL)).await.unwrap();
+        store.join(ns, &join(me)).await.unwrap();
     }
     let client = admin().await;
     let asked = format!("SELECT expires_at::text FROM {}.members ORDER BY ns, id", place.schema);
@@ -214,7 +214,7 @@ async fn a_life_that_is_several_members_beats_for_each_of_them() {
             // The second time it is the bare statement.
             for _ in 0..2 {
                 let before = ends().await;
-                store.heartbeat(ns, &beat(me, TTL)).await.unwrap();
+                store.heartbeat(ns, &beat(me)).await.unwrap();
                 let after = ends().await;
                 let changed: Vec<_> = (0..all.len()).filter(|i| before[*i] != after[*i]).collect();
                 assert_eq!(changed, [place], "{me} in {ns}");
@@ -240,7 +240,7 @@ async fn a_pooler_is_noticed_and_looked_through() {
     assert_eq!(hint(&mut hints).await, Hint::Anything);
     let term = leader(&store, "a", 1, "e").await;
     for _ in 0..50 {
-        let alive = store.heartbeat(&ns(), &beat(&term.member, TTL)).await.unwrap();
+        let alive = store.heartbeat(&ns(), &beat(&term.member)).await.unwrap();
         assert!(matches!(alive, Beat::Alive { .. }), "{alive:?}");
     }
     assert_eq!(hint(&mut hints).await, Hint::Election(election("e")));

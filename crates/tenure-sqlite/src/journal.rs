@@ -354,11 +354,8 @@ mod tests {
         const NUMBERS: [Option<i64>; 5] = [None, Some(0), Some(-1), Some(i64::MAX), Some(70_000)];
         let db = Connection::open_in_memory().unwrap();
         db.execute_batch(include_str!("sql/schema.sql")).unwrap();
-        let mut dice = 3_u64;
-        let mut below = |most: usize| {
-            dice = dice.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-            usize::try_from(dice >> 33).unwrap() % most
-        };
+        let mut dice = tenure_testkit::Dice::new(3);
+        let mut below = |most: usize| dice.below(most);
         let (mut lines, mut errors) = (0, 0);
         for _ in 0..5_000 {
             let (kind, number) = (KINDS[below(KINDS.len())], NUMBERS[below(NUMBERS.len())]);

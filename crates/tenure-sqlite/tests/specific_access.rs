@@ -90,7 +90,7 @@ async fn tables_that_were_upgraded_meanwhile_are_neither_written_nor_read() {
     let place = Place::new();
     let store = place.open().await;
     let a = member("a", 1);
-    joined(&store, &a).await;
+    joins(&store, &a).await;
     place.sql().execute_batch("UPDATE tenure_meta SET value = 2 WHERE name = 'schema'").unwrap();
     for error in [
         store.heartbeat(&ns(), &beat(&a)).await.unwrap_err(),
@@ -126,7 +126,7 @@ async fn whoever_may_only_read_sees_everything_and_changes_nothing() {
     let place = Place::new();
     let store = place.open().await;
     let a = member("a", 1);
-    joined(&store, &a).await;
+    joins(&store, &a).await;
     won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     read_only(&place);
     let looking = look_unprivileged(&place.path()).unwrap();

@@ -24,21 +24,21 @@ async fn after_a_reboot_a_term_is_free_one_widened_ttl_later_and_not_before() {
     let (a, b) = (member("a", 1), member("b", 2));
     let clock = Arc::new(ManualClock::new());
     let before = place.open_with(boot("first", &clock)).await;
-    joined(&before, &a).await;
+    joins(&before, &a).await;
     won(before.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     drop(before);
 
     // The clock starts anew, far behind the instants in the file.
     let clock = Arc::new(ManualClock::new());
     let after = place.open_with(boot("second", &clock)).await;
-    joined(&after, &b).await;
+    joins(&after, &b).await;
     let view = held(after.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
-    let wide = Duration::from_millis(10_010);
+    let wide = TTL + TTL / 1_000;
     assert_eq!(view.holder.unwrap().remaining, wide, "what is left on the observer's clock");
 
-    clock.advance(Duration::from_millis(5_000));
+    clock.advance(TTL / 2);
     after.heartbeat(&ns(), &beat(&b)).await.unwrap();
-    clock.advance(Duration::from_millis(5_009));
+    clock.advance(wide - TTL / 2 - Duration::from_millis(1));
     held(after.claim(&ns(), &claim(&b, "e", 2)).await.unwrap());
     clock.advance(Duration::from_millis(1));
     let term = won(after.claim(&ns(), &claim(&b, "e", 3)).await.unwrap());
@@ -56,19 +56,19 @@ async fn a_holder_on_another_host_that_beats_is_never_replaced() {
     there.advance(Duration::from_secs(5_000_000));
     let first = place.open_with(boot("here", &here)).await;
     let second = place.open_with(boot("there", &there)).await;
-    joined(&first, &a).await;
-    joined(&second, &b).await;
+    joins(&first, &a).await;
+    joins(&second, &b).await;
     won(first.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     for nonce in 1..200 {
-        here.advance(Duration::from_secs(6));
-        there.advance(Duration::from_secs(6));
+        here.advance(TTL * 6 / 10);
+        there.advance(TTL * 6 / 10);
         assert!(matches!(first.heartbeat(&ns(), &beat(&a)).await.unwrap(), Beat::Alive { .. }));
         assert!(matches!(second.heartbeat(&ns(), &beat(&b)).await.unwrap(), Beat::Alive { .. }));
         held(second.claim(&ns(), &claim(&b, "e", nonce)).await.unwrap());
     }
     // And once it is silent, it is replaced after its ttl.
     for nonce in 200..203 {
-        there.advance(Duration::from_secs(4));
+        there.advance(TTL * 4 / 10);
         second.heartbeat(&ns(), &beat(&b)).await.unwrap();
         if nonce == 202 {
             won(second.claim(&ns(), &claim(&b, "e", nonce)).await.unwrap());
@@ -87,7 +87,7 @@ async fn a_free_lock_of_another_boot_proves_nothing() {
     let (a, b) = (member("a", 1), member("b", 2));
     let clock = Arc::new(ManualClock::new());
     let first = place.open_with(boot("here", &clock)).await;
-    joined(&first, &a).await;
+    joins(&first, &a).await;
     won(first.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     // As if another kernel held the lock: on this one it is free.
     let lock = place.dir.path().join(format!("tenure.db-live/{}.lock", a.incarnation));
@@ -97,12 +97,12 @@ async fn a_free_lock_of_another_boot_proves_nothing() {
     place.sql().execute("UPDATE tenure_members SET lock = ?1", [inode.cast_signed()]).unwrap();
 
     let second = place.open_with(boot("there", &clock)).await;
-    joined(&second, &b).await;
+    joins(&second, &b).await;
     held(second.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
     // The same lock, for one of the same boot, is proof.
     let third = place.open_with(boot("here", &clock)).await;
     let c = member("c", 3);
-    joined(&third, &c).await;
+    joins(&third, &c).await;
     won(third.claim(&ns(), &claim(&c, "e", 1)).await.unwrap());
     let seen = third.read(&ns(), &Query { history: 100, ..Query::everything() }).await.unwrap();
     assert!(seen.history.iter().any(|entry| matches!(
@@ -117,8 +117,8 @@ async fn a_missing_lock_file_proves_nothing() {
     let place = Place::new();
     let store = place.open().await;
     let (a, b) = (member("a", 1), member("b", 2));
-    joined(&store, &a).await;
-    joined(&store, &b).await;
+    joins(&store, &a).await;
+    joins(&store, &b).await;
     won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     std::fs::remove_dir_all(place.dir.path().join("tenure.db-live")).unwrap();
     held(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
@@ -131,7 +131,7 @@ async fn lock_files_go_with_their_members() {
     let place = Place::new();
     let store = place.open().await;
     let a = member("a", 1);
-    joined(&store, &a).await;
+    joins(&store, &a).await;
     won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     assert_eq!(place.lock_files(), [format!("{}.lock", a.incarnation)]);
     assert!(store.liveness_lock(a.incarnation).is_some());
@@ -149,7 +149,7 @@ async fn orphaned_lock_files_are_removed_at_opening() {
     let place = Place::new();
     let store = place.open().await;
     let a = member("a", 1);
-    joined(&store, &a).await;
+    joins(&store, &a).await;
     let orphan = place.dir.path().join(format!("tenure.db-live/{:032x}.lock", 99));
     std::fs::write(&orphan, "").unwrap();
     let again = place.open().await;
@@ -165,8 +165,8 @@ async fn dropping_a_handle_does_not_hand_its_terms_over_early() {
     let (a, b) = (member("a", 1), member("b", 2));
     let first = place.open().await;
     let second = place.open().await;
-    joined(&first, &a).await;
-    joined(&second, &b).await;
+    joins(&first, &a).await;
+    joins(&second, &b).await;
     won(first.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     drop(first);
     for nonce in 1..20 {
@@ -181,7 +181,7 @@ async fn a_late_join_does_not_bring_a_past_life_back() {
     let place = Place::new();
     let store = place.open().await;
     let a = member("a", 1);
-    joined(&store, &a).await;
+    joins(&store, &a).await;
     store.leave(&ns(), &a).await.unwrap();
     let again = store.join(&ns(), &join(&a)).await.unwrap();
     assert_eq!(again, Joined::Taken { by: a.incarnation, remaining: Duration::ZERO });
@@ -197,13 +197,13 @@ async fn a_term_is_not_taken_while_somebody_works_under_it() {
     let (clock, options) = manual();
     let store = place.open_with(options).await;
     let (a, b) = (member("a", 1), member("b", 2));
-    joined(&store, &a).await;
+    joins(&store, &a).await;
     won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     let work = store.liveness_lock(a.incarnation).unwrap();
     let inherited = work.try_clone().unwrap();
     drop(work);
     clock.advance(TTL * 3);
-    joined(&store, &b).await;
+    joins(&store, &b).await;
     let seen = held(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
     assert!(seen.holder.is_none(), "everybody goes by the ttl: {seen:?}");
     let why = Some(HeldUp::Processes { member: a.clone() });
@@ -227,17 +227,17 @@ async fn giving_up_and_evicting_do_not_wait_for_those_who_work() {
     let (clock, options) = manual();
     let store = place.open_with(options).await;
     let (a, b) = (member("a", 1), member("b", 2));
-    joined(&store, &a).await;
-    joined(&store, &b).await;
+    joins(&store, &a).await;
+    joins(&store, &b).await;
     let term = won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     let _left_behind = store.liveness_lock(a.incarnation).unwrap();
-    store.release(&ns(), &release(&a, "e", term.number)).await.unwrap();
+    store.release(&ns(), &give_back(&a, "e", term.number)).await.unwrap();
     let term = won(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
     let _stuck = store.liveness_lock(b.incarnation).unwrap();
     assert_eq!(term.number.get(), 2);
     clock.advance(TTL * 3);
     let c = member("c", 3);
-    joined(&store, &c).await;
+    joins(&store, &c).await;
     held(store.claim(&ns(), &claim(&c, "e", 1)).await.unwrap());
     let evict = |now| Amend::Evict { member: b.id.clone(), now, by: Note::default() };
     assert_eq!(store.amend(&ns(), &evict(false)).await.unwrap(), Amended::NoSuchMember);
@@ -254,13 +254,13 @@ async fn a_member_of_another_boot_is_counted_for_from_the_opening_on() {
     let (a, b) = (member("a", 1), member("b", 2));
     let clock = Arc::new(ManualClock::new());
     let before = place.open_with(boot("first", &clock)).await;
-    joined(&before, &a).await;
+    joins(&before, &a).await;
     won(before.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     drop(before);
     let clock = Arc::new(ManualClock::new());
     let after = place.open_with(boot("second", &clock)).await;
-    clock.advance(Duration::from_millis(10_010));
-    joined(&after, &b).await;
+    clock.advance(TTL + TTL / 1_000);
+    joins(&after, &b).await;
     won(after.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
 }
 
@@ -273,11 +273,11 @@ async fn a_heartbeat_from_the_future_does_not_keep_a_member() {
     let a = member("a", 1);
     let clock = Arc::new(ManualClock::new());
     let store = place.open_with(boot("here", &clock)).await;
-    joined(&store, &a).await;
+    joins(&store, &a).await;
     let ahead = "UPDATE tenure_members SET beat_at = beat_at + 1000000000000, beat = beat + 1";
     place.sql().execute(ahead, []).unwrap();
     store.read(&ns(), &Query::members()).await.unwrap();
-    clock.advance(Duration::from_millis(10_010));
+    clock.advance(TTL + TTL / 1_000);
     let answer = store.heartbeat(&ns(), &beat(&a)).await.unwrap();
     assert!(matches!(answer, Beat::Ended { .. }), "{answer:?}");
 }

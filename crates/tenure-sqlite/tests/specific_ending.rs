@@ -19,15 +19,15 @@ async fn a_dead_member_of_many_terms_costs_its_successor_four_entries() {
     let store = place.open().await;
     let a = member("a", 1);
     let b = member("b", 2);
-    joined(&store, &a).await;
+    joins(&store, &a).await;
     for batch in 0..20 {
         let names = (0..1_000).map(|n| format!("e-{batch}-{n}"));
         let claims = store.claim(&ns(), &claim_all(&a, names, 1)).await.unwrap();
         assert!(matches!(claims, Claims::Answered(_)));
     }
-    joined(&store, &b).await;
+    joins(&store, &b).await;
     let ttl = Duration::from_millis(1);
-    store.heartbeat(&ns(), &Heartbeat { member: a, ttl, held: vec![] }).await.unwrap();
+    store.heartbeat(&ns(), &Heartbeat::new(a, ttl)).await.unwrap();
     let seq = async || store.read(&ns(), &Query::nothing()).await.unwrap().seq.get();
     while view(&store, "e-0-0").await.holder.is_some() {
         tokio::task::yield_now().await;
@@ -47,8 +47,8 @@ async fn candidacies_of_the_dead_go_a_few_at_a_time() {
     let store = place.open().await;
     let a = member("a", 1);
     let b = member("b", 2);
-    joined(&store, &a).await;
-    joined(&store, &b).await;
+    joins(&store, &a).await;
+    joins(&store, &b).await;
     let names = || (0..300).map(|n| format!("e-{n}"));
     store.claim(&ns(), &claim_all(&a, names(), 1)).await.unwrap();
     store.claim(&ns(), &claim_all(&b, names(), 1)).await.unwrap();
@@ -62,7 +62,7 @@ async fn candidacies_of_the_dead_go_a_few_at_a_time() {
     let seen = store.read(&ns(), &Query { candidates: true, ..Query::everything() }).await.unwrap();
     assert!(seen.elections.iter().all(|e| e.candidates.len() == 1), "nobody sees the rest");
     for life in 3..8 {
-        joined(&store, &member(&format!("j{life}"), life)).await;
+        joined(&store, &format!("j{life}"), life).await;
     }
     assert_eq!(left(), 0);
     let remains: u32 =
@@ -96,12 +96,12 @@ async fn what_a_life_left_is_told_from_its_next_life_and_from_its_twin() {
     };
 
     // Superseded: the new life stands for nothing yet, and its twin for all as before.
-    joined(&store, &next).await;
+    joins(&store, &next).await;
     assert_eq!(seen(&ns()).await, [1; 100], "nobody stands by what another life left");
     assert_eq!(seen(&elsewhere).await, [2; 100]);
     store.claim(&ns(), &claim_all(&next, names(), 1)).await.unwrap();
     for life in 10..15 {
-        joined(&store, &member(&format!("j{life}"), life)).await;
+        joins(&store, &member(&format!("j{life}"), life)).await;
     }
     assert_eq!(count("SELECT count(*) FROM tenure_remains"), 0, "nothing is left to clear away");
     assert_eq!(seen(&ns()).await, [2; 100]);
@@ -109,12 +109,12 @@ async fn what_a_life_left_is_told_from_its_next_life_and_from_its_twin() {
 
     // Both leave more than one step clears away: each namespace clears its own.
     store.leave(&ns(), &next).await.unwrap();
-    joined(&store, &twin_of(&twin)).await;
+    joins(&store, &twin_of(&twin)).await;
     store.claim(&ns(), &claim_all(&twin_of(&twin), names(), 2)).await.unwrap();
     store.leave(&ns(), &twin_of(&twin)).await.unwrap();
     store.leave(&elsewhere, &twin).await.unwrap();
     for life in 20..29 {
-        joined(&store, &member(&format!("j{life}"), life)).await;
+        joins(&store, &member(&format!("j{life}"), life)).await;
     }
     let here = "SELECT count(*) FROM tenure_remains WHERE ns <> 'elsewhere'";
     assert_eq!(count(here), 0, "cleared away here");
@@ -148,7 +148,7 @@ async fn a_journal_is_trimmed_by_itself() {
     let mut newest = member("b", life);
     let kept = "SELECT trimmed FROM tenure_namespaces WHERE ns <> 'elsewhere'";
     loop {
-        joined(&store, &newest).await;
+        joins(&store, &newest).await;
         store.leave(&ns(), &newest).await.unwrap();
         let trimmed: u32 = place.sql().query_row(kept, [], |row| row.get(0)).unwrap();
         if trimmed > 0 {

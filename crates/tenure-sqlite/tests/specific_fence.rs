@@ -23,7 +23,7 @@ async fn led(place: &Place) -> (SqliteStore, Term) {
     let options = SqliteOptions::new().busy_timeout(Duration::from_millis(100));
     let store = place.open_with(options).await;
     let a = member("a", 1);
-    joined(&store, &a).await;
+    joins(&store, &a).await;
     let term = won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     let table = "CREATE TABLE counter (n INTEGER NOT NULL); INSERT INTO counter VALUES (0);";
     place.sql().execute_batch(table).unwrap();
@@ -58,8 +58,8 @@ async fn a_fenced_write_of_a_deposed_leader_is_refused_with_the_newer_term() {
     let place = Place::new();
     let (store, term) = led(&place).await;
     let (a, b) = (member("a", 1), member("b", 2));
-    joined(&store, &b).await;
-    store.release(&ns(), &release(&a, "e", term.number)).await.unwrap();
+    joins(&store, &b).await;
+    store.release(&ns(), &give_back(&a, "e", term.number)).await.unwrap();
     let newer = won(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
 
     let mut db = place.sql();
@@ -176,7 +176,7 @@ async fn a_heartbeat_that_waited_past_its_ttl_is_answered_ended() {
     let (clock, options) = manual();
     let store = place.open_with(options).await;
     let a = member("a", 1);
-    joined(&store, &a).await;
+    joins(&store, &a).await;
     won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
 
     let other = place.sql();
@@ -205,9 +205,9 @@ async fn a_drivers_transaction_can_be_fenced_by_its_term() {
     tx.execute(INCREMENT, []).unwrap();
     tx.commit().unwrap();
 
-    store.release(&ns(), &release(&member("a", 1), "e", term.number)).await.unwrap();
+    store.release(&ns(), &give_back(&member("a", 1), "e", term.number)).await.unwrap();
     let b = member("b", 2);
-    joined(&store, &b).await;
+    joins(&store, &b).await;
     won(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
     let mut tx = db.transaction().unwrap();
     let error = tx.fence_in(asked).await.unwrap_err();
@@ -249,7 +249,7 @@ async fn of_several_files_the_one_that_gave_the_term_out_is_asked() {
     let (store, term) = led(&place).await;
     let other = Place::new();
     let (beside, twin) = led(&other).await;
-    store.release(&ns(), &release(&member("a", 1), "e", term.number)).await.unwrap();
+    store.release(&ns(), &give_back(&member("a", 1), "e", term.number)).await.unwrap();
 
     let mut db = place.sql();
     db.execute("ATTACH ?1 AS \"the other\"", [other.path().to_str().unwrap()]).unwrap();
@@ -273,7 +273,7 @@ async fn of_several_files_the_one_that_gave_the_term_out_is_asked() {
 async fn a_term_that_was_given_back_is_refused() {
     let place = Place::new();
     let (store, term) = led(&place).await;
-    store.release(&ns(), &release(&member("a", 1), "e", term.number)).await.unwrap();
+    store.release(&ns(), &give_back(&member("a", 1), "e", term.number)).await.unwrap();
     let mut db = place.sql();
     let tx = db.transaction().unwrap();
     let error = fence(&tx, &store, &term).unwrap_err();
@@ -309,7 +309,7 @@ async fn a_fence_takes_no_other_life_for_the_holder() {
     store.leave(&ns(), &member("a", 1)).await.unwrap();
     let error = fenced(&mut db).unwrap_err();
     assert!(matches!(error, FenceError::Superseded { .. }), "by its twin: {error}");
-    joined(&store, &member("a", 2)).await;
+    joins(&store, &member("a", 2)).await;
     let error = fenced(&mut db).unwrap_err();
     assert!(matches!(error, FenceError::Superseded { .. }), "by its next life: {error}");
 }

@@ -97,7 +97,7 @@ async fn somebody_elses_database_is_refused_and_left_as_it_was() {
         assert_eq!(fs::read(place.path()).unwrap(), before, "{sql}");
         // Asked for, it is shared.
         let shared = place.open_with(SqliteOptions::new().share_file(true)).await;
-        joined(&shared, &member("a", 1)).await;
+        joined(&shared, "a", 1).await;
         // And from then on it is known.
         drop(place.open().await);
     }
@@ -122,7 +122,7 @@ async fn a_damaged_file_gives_an_error_that_says_so() {
     let a = member("a", 1);
     {
         let store = good.open().await;
-        joined(&store, &a).await;
+        joins(&store, &a).await;
         let names: Vec<_> = (0..300).map(|n| format!("election-{n}")).collect();
         store.claim(&ns(), &claim_all(&a, names, 1)).await.unwrap();
         good.sql().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
@@ -159,7 +159,7 @@ async fn a_damaged_file_gives_an_error_that_says_so() {
 async fn a_row_that_cannot_be_ours_gives_an_error_that_says_which() {
     let place = Place::new();
     let store = place.open().await;
-    joined(&store, &member("a", 1)).await;
+    joined(&store, "a", 1).await;
     place.sql().execute_batch("UPDATE tenure_members SET incarnation = 'nonsense'").unwrap();
     let error = store.read(&ns(), &Query::members()).await.unwrap_err();
     says(&error, ErrorKind::Foreign, &["nonsense", "backup"]);
@@ -174,7 +174,7 @@ async fn whoever_comes_by_a_link_shares_the_locks() {
     let link = other.path().join("link.db");
     std::os::unix::fs::symlink(place.path(), &link).unwrap();
     let linked = SqliteStore::open(&link, SqliteOptions::new()).await.unwrap();
-    joined(&linked, &member("a", 1)).await;
+    joined(&linked, "a", 1).await;
     assert_eq!(place.lock_files().len(), 1);
     drop(direct);
 }
@@ -206,7 +206,7 @@ fn a_full_disk_is_an_error_and_after_it_everything_is_there() {
 async fn fill_the_disk(directory: &Path) {
     let store = SqliteStore::open(directory.join("t.db"), SqliteOptions::new()).await.unwrap();
     let (a, ballast) = (member("a", 1), directory.join("ballast"));
-    joined(&store, &a).await;
+    joins(&store, &a).await;
     let first = won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     let full = fs::write(&ballast, vec![7; 4 << 20]).unwrap_err();
     assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);

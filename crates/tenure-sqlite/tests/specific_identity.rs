@@ -36,7 +36,7 @@ async fn play(role: &str, file: &Path) {
         ("open", Err(error)) => say(&error.to_string()),
         ("lead and beat", Ok(store)) => {
             let me = member("me", u128::from(std::process::id()));
-            joined(&store, &me).await;
+            joins(&store, &me).await;
             say(&won(store.claim(&ns(), &claim(&me, "e", 1)).await.unwrap()).number.to_string());
             loop {
                 hear();
@@ -151,7 +151,7 @@ async fn a_leader_notices_at_its_next_heartbeat_that_a_file_is_not_the_one_it_ha
             let place = Place::new();
             let store = place.open().await;
             let me = member("a", 1);
-            joined(&store, &me).await;
+            joins(&store, &me).await;
             won(store.claim(&ns(), &claim(&me, "e", 1)).await.unwrap());
             let file = beside(&place.path(), suffix);
             harm(how, &file);
@@ -180,7 +180,7 @@ async fn a_file_that_is_put_back_is_the_one_that_is_open() {
     fs::rename(place.path(), &aside).unwrap();
     store.join(&ns(), &join(&member("a", 1))).await.unwrap_err();
     fs::rename(&aside, place.path()).unwrap();
-    joined(&store, &member("a", 1)).await;
+    joined(&store, "a", 1).await;
 }
 
 /// R5, M6: with another process that has made a new file in the meantime, and leads
@@ -212,7 +212,7 @@ async fn a_member_whose_lock_file_is_not_the_one_it_holds_gives_up() {
         let place = Place::new();
         let store = place.open().await;
         let me = member("a", 1);
-        joined(&store, &me).await;
+        joins(&store, &me).await;
         let lock = beside(&place.path(), "-live").join(format!("{}.lock", me.incarnation));
         harm(how, &lock);
         let error = noticed(&store, &me).await;
@@ -220,7 +220,7 @@ async fn a_member_whose_lock_file_is_not_the_one_it_holds_gives_up() {
         says(&error, &[&lock.display().to_string(), word, "do not touch"]);
         // The next life has a lock of its own, and all is well.
         let next = member("b", 2);
-        joined(&store, &next).await;
+        joins(&store, &next).await;
         let beat = store.heartbeat(&ns(), &beat(&next)).await.unwrap();
         assert!(matches!(beat, Beat::Alive { .. }), "{how:?}: {beat:?}");
     }
@@ -234,7 +234,7 @@ async fn a_member_whose_work_file_is_not_the_one_that_is_locked_gives_up() {
         let place = Place::new();
         let store = place.open().await;
         let me = member("a", 1);
-        joined(&store, &me).await;
+        joins(&store, &me).await;
         let work = store.liveness_lock(me.incarnation).filter(|_| at_work);
         let alive = store.heartbeat(&ns(), &beat(&me)).await.unwrap();
         assert!(matches!(alive, Beat::Alive { .. }), "{how:?}: {alive:?}");
@@ -253,8 +253,8 @@ async fn a_lock_file_that_was_put_in_place_of_another_proves_no_death() {
     let place = Place::new();
     let (first, second) = (place.open().await, place.open().await);
     let (a, b) = (member("a", 1), member("b", 2));
-    joined(&first, &a).await;
-    joined(&second, &b).await;
+    joins(&first, &a).await;
+    joins(&second, &b).await;
     won(first.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     let lock = beside(&place.path(), "-live").join(format!("{}.lock", a.incarnation));
     harm(Harm::Replaced, &lock);
@@ -268,9 +268,9 @@ async fn locks_that_were_all_removed_are_made_anew_by_the_next_lives() {
     let place = Place::new();
     let store = place.open().await;
     let me = member("a", 1);
-    joined(&store, &me).await;
+    joins(&store, &me).await;
     fs::remove_dir_all(beside(&place.path(), "-live")).unwrap();
     noticed(&store, &me).await;
-    joined(&store, &member("b", 2)).await;
+    joined(&store, "b", 2).await;
     assert_eq!(place.lock_files().len(), 1);
 }

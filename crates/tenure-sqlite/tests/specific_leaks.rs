@@ -21,7 +21,7 @@ async fn left_behind(place: &Place, lives: std::ops::RangeInclusive<u128>) -> (u
     for life in lives {
         let store = place.open().await;
         let me = member(&format!("m{life}"), life);
-        joined(&store, &me).await;
+        joins(&store, &me).await;
         won(store.claim(&ns(), &claim(&me, "e", 1)).await.unwrap());
         let mut following = store.follow(&ns(), From::Hints).await.unwrap();
         following.next().await.unwrap();

@@ -17,7 +17,7 @@ async fn writers_wait_their_turn_but_one_who_is_stopped_at_the_head_stops_nobody
     let place = Place::new();
     let store = place.open().await;
     let me = member("a", 1);
-    joined(&store, &me).await;
+    joins(&store, &me).await;
     let mut line = place.path().into_os_string();
     line.push("-live/line");
     let head = std::fs::File::open(line).unwrap();

@@ -47,7 +47,7 @@ async fn play(role: &str, file: &Path) {
             let ttl = Duration::from_millis(1_500);
             lead(&store, &me, ttl).await;
             hear();
-            let beat = Heartbeat { member: me, ttl, held: vec![] };
+            let beat = Heartbeat::new(me, ttl);
             say(&format!("{:?}", store.heartbeat(&ns(), &beat).await.unwrap()));
             hear();
         }
@@ -174,7 +174,7 @@ async fn a_killed_leader_is_noticed_and_replaced_at_once() {
         assert_eq!(leader.hears(), "won 1");
         let options = SqliteOptions::new().native_watch(native).poll(Duration::from_millis(50));
         let (store, me) = (place.open_with(options).await, member("heir", 2));
-        joined(&store, &me).await;
+        joins(&store, &me).await;
         let mut following = store.follow(&ns(), From::Hints).await.unwrap();
         held(store.claim(&ns(), &claim(&me, "e", 1)).await.unwrap());
 

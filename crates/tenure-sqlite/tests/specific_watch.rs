@@ -32,7 +32,7 @@ async fn a_change_by_another_handle_is_heard_without_polling() {
         // this, the test would only prove less.)
         let speak = async {
             tokio::time::sleep(Duration::from_millis(100)).await;
-            joined(&speaker, &newcomer).await;
+            joins(&speaker, &newcomer).await;
         };
         let (heard, ()) = tokio::join!(timeout(SOON, following.next()), speak);
         let heard = heard.expect("in time").unwrap();
@@ -55,7 +55,7 @@ async fn without_notifications_a_change_is_found_by_polling() {
     assert_eq!(listener.capabilities().watch, Watch::Polled(pace));
     let speaker = place.open().await;
     let mut following = listener.follow(&ns(), From::After(Seq::START)).await.unwrap();
-    joined(&speaker, &member("a", 1)).await;
+    joined(&speaker, "a", 1).await;
     let heard = timeout(SOON, following.next()).await.expect("in time").unwrap();
     assert!(matches!(heard, Followed::Entries(_)), "{heard:?}");
 }
@@ -70,7 +70,7 @@ async fn a_listener_whose_notifications_end_goes_on_by_polling() {
     std::fs::remove_dir_all(place.dir.path().join("tenure.db-live")).unwrap();
     std::fs::create_dir(place.dir.path().join("tenure.db-live")).unwrap();
     let mut following = listener.follow(&ns(), From::After(Seq::START)).await.unwrap();
-    joined(&speaker, &member("a", 1)).await;
+    joined(&speaker, "a", 1).await;
     let heard = timeout(SOON, following.next()).await.expect("in time").unwrap();
     assert!(matches!(heard, Followed::Entries(_)), "{heard:?}");
 }
@@ -100,7 +100,7 @@ async fn the_death_of_a_stranger_is_not_hinted() {
     assert_eq!(heard, Followed::Hint(Hint::Gone(a.incarnation)));
     // By now the same news has reached the first namespace, and was dropped.
     let b = member("b", 2);
-    joined(&store, &b).await;
+    joins(&store, &b).await;
     won(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
     let heard = timeout(SOON, following.next()).await.expect("in time").unwrap();
     assert_eq!(heard, Followed::Hint(Hint::Election(election("e"))));
@@ -114,7 +114,7 @@ async fn the_journal_is_trimmed_and_past_lives_are_forgotten() {
     let store = place.open_with(SqliteOptions::new().journal_keep(40)).await;
     for life in 1..=200 {
         let brief = member("brief", life);
-        joined(&store, &brief).await;
+        joins(&store, &brief).await;
         store.leave(&ns(), &brief).await.unwrap();
     }
     let count = |table: &str| -> i64 {
@@ -141,10 +141,10 @@ async fn the_dead_who_hold_nothing_are_collected() {
     let (clock, options) = manual();
     let store = place.open_with(options).await;
     for life in 1..=50 {
-        joined(&store, &member(&format!("m{life}"), life)).await;
+        joined(&store, &format!("m{life}"), life).await;
     }
     clock.advance(TTL);
-    joined(&store, &member("last", 99)).await;
+    joined(&store, "last", 99).await;
     let sql = "SELECT count(*) FROM tenure_members";
     let rows: i64 = place.sql().query_row(sql, [], |row| row.get(0)).unwrap();
     assert_eq!(rows, 1);

@@ -7,6 +7,8 @@
 
 use std::path::Path;
 
+use crate::Dice;
+
 const SEED: &str = "TENURE_FUZZ_SEED";
 const INPUTS: &str = "TENURE_FUZZ_INPUTS";
 
@@ -113,7 +115,7 @@ fn number(variable: &str) -> Option<u64> {
 
 /// One input: a kept one, damaged in one to eight ways.
 fn made(seed: u64, index: u64, kept: &[Vec<u8>]) -> Vec<u8> {
-    let mut dice = Dice(seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut dice = Dice::new(seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut input = kept[dice.below(kept.len())].clone();
     for _ in 0..=dice.below(8) {
         damaged(&mut input, kept, &mut dice);
@@ -124,7 +126,7 @@ fn made(seed: u64, index: u64, kept: &[Vec<u8>]) -> Vec<u8> {
 
 /// Damages it in one way.
 fn damaged(input: &mut Vec<u8>, kept: &[Vec<u8>], dice: &mut Dice) {
-    let (from, to) = dice.span(input.len());
+    let (from, to) = span(dice, input.len());
     match dice.below(8) {
         0 => input.truncate(from),
         1 => drop(input.drain(from..to)),
@@ -140,7 +142,7 @@ fn damaged(input: &mut Vec<u8>, kept: &[Vec<u8>], dice: &mut Dice) {
         }
         5 => {
             let other = &kept[dice.below(kept.len())];
-            let (begin, end) = dice.span(other.len());
+            let (begin, end) = span(dice, other.len());
             input.splice(from..to, other[begin..end].iter().copied());
         }
         6 => {
@@ -150,35 +152,17 @@ fn damaged(input: &mut Vec<u8>, kept: &[Vec<u8>], dice: &mut Dice) {
         }
         _ => {
             if let Some(byte) = input.get_mut(from) {
-                *byte = dice.next().to_le_bytes()[0];
+                *byte = dice.any().to_le_bytes()[0];
             }
         }
     }
 }
 
-/// Numbers that are a function of the seed (SplitMix64).
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Less than `end`, or 0.
-    fn below(&mut self, end: usize) -> usize {
-        let end = (end as u64).max(1);
-        (self.next() % end) as usize
-    }
-
-    /// A part of something that is as long as that: mostly a short one.
-    fn span(&mut self, length: usize) -> (usize, usize) {
-        let from = self.below(length + 1);
-        let most = if self.below(4) == 0 { length - from } else { (length - from).min(8) };
-        (from, from + self.below(most + 1))
-    }
+/// A part of something that is as long as that: mostly a short one.
+fn span(dice: &mut Dice, length: usize) -> (usize, usize) {
+    let from = dice.below(length + 1);
+    let most = if dice.one_in(4) { length - from } else { (length - from).min(8) };
+    (from, from + dice.below(most + 1))
 }
 
 #[cfg(test)]

@@ -1,6 +1,15 @@
 #![doc = include_str!("../README.md")]
+// A test that cannot go on panics, and says why.
+#![allow(clippy::expect_used, clippy::missing_panics_doc)]
 
+mod dice;
 pub mod fuzzing;
 mod inputs;
+mod own;
+pub mod requests;
+mod wait;
 
+pub use dice::Dice;
 pub use inputs::{damage, replay};
+pub use own::{free_port, fresh_name, stamp};
+pub use wait::{LIMIT, until, wait_for, within};

@@ -13,10 +13,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tenure::{
-    ElectionName, Incarnation, MemberId, MemberRef, Namespace, Priority, Profile, Tenure,
-};
-use tenure_core::{Bid, Claim, Claimed, Claims, Heartbeat, Join, Nonce, Seq};
+use tenure::{ElectionName, Incarnation, MemberId, MemberRef, Namespace, Tenure};
+use tenure_core::{Bid, Claim, Claimed, Claims, Heartbeat, Join, Nonce};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::{BootClock, Store};
 
@@ -85,7 +83,7 @@ async fn endings(path: &Path) -> Outcome<f64> {
                 claim(&store, &ns, &dead, names, 1).await?;
             }
             let ttl = Duration::from_millis(1);
-            store.heartbeat(&ns, &Heartbeat { member: dead, ttl, held: vec![] }).await?;
+            store.heartbeat(&ns, &Heartbeat::new(dead, ttl)).await?;
             tokio::time::sleep(Duration::from_millis(60)).await;
             let from = Instant::now();
             let name = format!("e-{round}-{count}-0");
@@ -101,15 +99,7 @@ async fn endings(path: &Path) -> Outcome<f64> {
 
 async fn enter(store: &SqliteStore, ns: &Namespace, id: &str, life: u128) -> Outcome<MemberRef> {
     let member = MemberRef::new(MemberId::new(id)?, Incarnation::from_u128(life));
-    let join = Join {
-        member: member.clone(),
-        ttl: Duration::from_secs(3_600),
-        profile: Profile::default(),
-        supersede: true,
-        takes_over: false,
-        seen: Seq::START,
-    };
-    store.join(ns, &join).await?;
+    store.join(ns, &Join::new(member.clone(), Duration::from_secs(3_600))).await?;
     Ok(member)
 }
 
@@ -122,16 +112,10 @@ async fn claim(
     nonce: u64,
 ) -> Outcome<()> {
     let bid = |name: String| -> Outcome<Bid> {
-        let election = ElectionName::new(name)?;
-        Ok(Bid { election, priority: Priority::default(), nonce: Nonce::new(nonce) })
+        Ok(Bid::new(ElectionName::new(name)?, Nonce::new(nonce)))
     };
-    let claim = Claim {
-        member: member.clone(),
-        ttl: Duration::from_secs(3_600),
-        bids: names.map(bid).collect::<Outcome<_>>()?,
-        heir_grace: Duration::ZERO,
-        seen: Seq::START,
-    };
+    let bids = names.map(bid).collect::<Outcome<Vec<_>>>()?;
+    let claim = Claim::new(member.clone(), Duration::from_secs(3_600), bids);
     match store.claim(ns, &claim).await? {
         Claims::Answered(answers) if answers.iter().all(|a| matches!(a, Claimed::Won(_))) => Ok(()),
         other => Err(format!("not won: {other:?}").into()),

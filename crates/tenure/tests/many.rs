@@ -8,13 +8,11 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
 
 use common::{secs, within};
 use tenure::testing::{ManualClock, Stage, StoreVerb};
 use tenure_core::{
-    Bid, Claim, ElectionName, Incarnation, Join, MemberId, MemberRef, Namespace, Nonce, Priority,
-    Profile, Seq,
+    Bid, Claim, ElectionName, Incarnation, Join, MemberId, MemberRef, Namespace, Nonce,
 };
 use tenure_store::{MemoryStore, Store};
 
@@ -161,24 +159,14 @@ async fn store_alone() -> MemoryStore {
     let store = MemoryStore::with_clock(Arc::new(ManualClock::new()));
     let ns = Namespace::default();
     let member = MemberRef::new(MemberId::new("a").unwrap(), Incarnation::from_u128(1));
-    let (ttl, profile) = (secs(10), Profile::default());
-    let join = Join {
-        member: member.clone(),
-        ttl,
-        profile,
-        supersede: true,
-        takes_over: false,
-        seen: Seq::START,
-    };
-    store.join(&ns, &join).await.unwrap();
+    let ttl = secs(10);
+    store.join(&ns, &Join::new(member.clone(), ttl)).await.unwrap();
     for batch in 0..MANY / 1000 {
         let bid = |n: usize| {
             let election = ElectionName::new(format!("election-{:05}", batch * 1000 + n)).unwrap();
-            Bid { election, priority: Priority::default(), nonce: Nonce::new(1) }
+            Bid::new(election, Nonce::new(1))
         };
-        let bids = (0..1000).map(bid).collect();
-        let heir_grace = Duration::ZERO;
-        let claim = Claim { member: member.clone(), ttl, bids, heir_grace, seen: Seq::START };
+        let claim = Claim::new(member.clone(), ttl, (0..1000).map(bid));
         store.claim(&ns, &claim).await.unwrap();
     }
     store

@@ -1,19 +1,11 @@
 //! Bytes that anybody may have written: whatever they are, reading them is an
 //! answer, never a panic, and what is read can be written again.
 
+use tenure_testkit::Dice;
+
 use super::election::ElectionRecord;
 use super::member::MemberRecord;
 use super::*;
-
-/// A small generator; a failing case is named by its seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        usize::try_from(self.0 >> 33).unwrap() % most.max(1)
-    }
-}
 
 /// A record with every field filled.
 const FULL: &str = r#"{"tenure":1,"election":"nightly","revision":7,"number":3,
@@ -42,7 +34,7 @@ const PIECES: [&str; 14] = [
 ];
 
 fn damaged(seed: u64) -> Vec<u8> {
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed);
     let mut bytes = FULL.as_bytes().to_vec();
     for _ in 0..=dice.below(4) {
         let at = dice.below(bytes.len());

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use tenure_core::Timestamp;
+use tenure_testkit::Dice;
 
 use super::*;
 use crate::memory_register::MemoryRegister;
@@ -276,16 +277,13 @@ async fn a_hundred_requests_that_fail_at_once_are_repeated_at_one_pace() {
 #[tokio::test(start_paused = true)]
 async fn what_was_told_stored_is_there_once_and_what_was_told_lost_is_not() {
     for seed in 0..200_u64 {
-        let mut dice = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut roll = || {
-            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            match (dice >> 33) % 8 {
-                0 => Fate::Refused,
-                1 => Fate::Unsaid,
-                2 => Fate::Unclear,
-                3 => Fate::Late,
-                _ => Fate::Done,
-            }
+        let mut dice = Dice::new(seed);
+        let mut roll = || match dice.below(8) {
+            0 => Fate::Refused,
+            1 => Fate::Unsaid,
+            2 => Fate::Unclear,
+            3 => Fate::Late,
+            _ => Fate::Done,
         };
         let script = Script::new((0..400).map(|_| roll()));
         let register = Arc::new(over(&script));

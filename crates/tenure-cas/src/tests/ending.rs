@@ -57,29 +57,15 @@ impl One {
         let clock = Arc::new(ManualClock::new());
         let store = CasStore::new(Arc::new(register.clone()), clock.clone(), options()).unwrap();
         let one = Self { me: member(id, life), clock, store, register };
-        let (profile, supersede, takes_over) = (Profile::default(), true, false);
-        let join = Join {
-            member: one.me.clone(),
-            ttl: TTL,
-            profile,
-            supersede,
-            takes_over,
-            seen: Seq::START,
-        };
+        let join = Join::new(one.me.clone(), TTL);
         assert!(matches!(ready(one.store.join(&ns(), &join)).unwrap(), Joined::In { .. }));
         one
     }
 
     /// Bids for these, and says how many it won.
     fn claim(&self, names: impl Iterator<Item = String>, nonce: u64) -> usize {
-        let bid = |name: String| Bid {
-            election: named(&name),
-            priority: Priority::default(),
-            nonce: Nonce::new(nonce),
-        };
-        let bids = names.map(bid).collect();
-        let member = self.me.clone();
-        let claim = Claim { member, ttl: TTL, bids, heir_grace: Duration::ZERO, seen: Seq::START };
+        let bids = names.map(|name| Bid::new(named(&name), Nonce::new(nonce)));
+        let claim = Claim::new(self.me.clone(), TTL, bids);
         let Claims::Answered(answers) = ready(self.store.claim(&ns(), &claim)).unwrap() else {
             panic!("ended")
         };
@@ -87,7 +73,7 @@ impl One {
     }
 
     fn pass(&self, time: Duration) {
-        let beat = Heartbeat { member: self.me.clone(), ttl: TTL, held: vec![] };
+        let beat = Heartbeat::new(self.me.clone(), TTL);
         for _ in 0..4 {
             self.clock.advance(time / 4);
             let alive = ready(self.store.heartbeat(&ns(), &beat)).unwrap();

@@ -86,7 +86,7 @@ fn the_ttl_the_holder_wrote_is_waited_out() {
     let wire = Wire::default();
     let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
     a.win("e", 1);
-    let long = Heartbeat { member: a.me.clone(), ttl: TTL * 3, held: vec![] };
+    let long = Heartbeat::new(a.me.clone(), TTL * 3);
     ready(a.store.heartbeat(&ns(), &long)).unwrap();
     assert_eq!(b.waits_for("e"), WIDE * 3);
 }

@@ -3,17 +3,13 @@
 use super::*;
 
 fn bids(names: &[&str]) -> Vec<Bid> {
-    let bid = |(name, nonce): (&&str, u64)| Bid {
-        election: named(name),
-        priority: Priority::default(),
-        nonce: Nonce::new(nonce),
-    };
+    let bid = |(name, nonce): (&&str, u64)| Bid::new(named(name), Nonce::new(nonce));
     names.iter().zip(1..).map(bid).collect()
 }
 
 fn try_claim(of: &Process, bids: &[Bid]) -> Result<Claims> {
     let (member, bids) = (of.me.clone(), bids.to_vec());
-    let claim = Claim { member, ttl: TTL, bids, heir_grace: Duration::ZERO, seen: Seq::START };
+    let claim = Claim::new(member, TTL, bids);
     ready(of.store.claim(&ns(), &claim))
 }
 

@@ -154,14 +154,7 @@ fn a_join_whose_answer_was_lost_is_repeated_without_harm() {
     let wire = Wire::default();
     let a = Process::new(&wire, "a", 1);
     wire.swap_meets("members", Fault::LoseAnswer);
-    let join = Join {
-        member: a.me.clone(),
-        ttl: TTL,
-        profile: Profile::default(),
-        supersede: false,
-        takes_over: false,
-        seen: tenure_core::Seq::START,
-    };
+    let join = Join::new(a.me.clone(), TTL).with_supersede(false);
     assert!(ready(a.store.join(&ns(), &join)).unwrap_err().may_have_applied());
     assert!(matches!(ready(a.store.join(&ns(), &join)).unwrap(), Joined::In { .. }));
     assert!(matches!(a.beat(), Beat::Alive { .. }));
@@ -195,7 +188,7 @@ fn a_bid_that_is_lost_again_writes_nothing() {
 fn a_bid_that_is_lost_does_not_shorten_the_life_of_its_member() {
     let wire = Wire::default();
     let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
-    let idle = Heartbeat { member: a.me.clone(), ttl: TTL * 4, held: vec![] };
+    let idle = Heartbeat::new(a.me.clone(), TTL * 4);
     ready(a.store.heartbeat(&ns(), &idle)).unwrap();
     wire.swap_meets("elections", Fault::First(Box::new(move || assert_eq!(b.win("e", 1), 1))));
     a.lose("e", 1);
@@ -212,7 +205,7 @@ fn namespaces_do_not_see_each_other() {
     let other = Namespace::new("default/elections").unwrap();
     let snapshot = ready(a.store.read(&other, &Query::everything())).unwrap();
     assert_eq!(snapshot, Snapshot::default());
-    let beat = Heartbeat { member: a.me.clone(), ttl: TTL, held: vec![] };
+    let beat = Heartbeat::new(a.me.clone(), TTL);
     let beat = ready(a.store.heartbeat(&other, &beat)).unwrap();
     assert_eq!(beat, Beat::Ended { superseded: false });
     assert!(matches!(a.beat(), Beat::Alive { .. }));
@@ -224,19 +217,12 @@ fn a_member_waits_for_ten_thousand_elections_and_no_more() {
     let wire = Wire::default();
     let a = Process::joined(&wire, "a", 1);
     for hundred in 0..100 {
-        let bid = |n: u64| Bid {
-            election: named(&format!("election-{hundred}-of-many-{n}")),
-            priority: Priority::NEVER,
-            nonce: Nonce::new(1),
+        let bid = |n: u64| {
+            Bid::new(named(&format!("election-{hundred}-of-many-{n}")), Nonce::new(1))
+                .with_priority(Priority::NEVER)
         };
         let bids: Vec<_> = (0..100).map(bid).collect();
-        let claim = Claim {
-            member: a.me.clone(),
-            ttl: TTL,
-            bids,
-            heir_grace: Duration::ZERO,
-            seen: Seq::START,
-        };
+        let claim = Claim::new(a.me.clone(), TTL, bids);
         ready(a.store.claim(&ns(), &claim)).unwrap();
     }
     let error = a.try_bid("one-more", 1, 0).unwrap_err();

@@ -24,26 +24,16 @@ use tenure_core::*;
 
 use super::*;
 use tenure_store::{Error, ErrorKind, ManualClock, Result, Store};
+use tenure_testkit::requests::{election as named, member, ns};
 
 const TTL: Duration = Duration::from_secs(10);
 /// What others wait: [`TTL`], a thousandth for drift, and a fortieth.
 const WIDE: Duration = Duration::from_millis(10_260);
 const NS: Duration = Duration::from_nanos(1);
+const HEIR_GRACE: Duration = Duration::from_millis(200);
 
 fn ready<T>(future: impl Future<Output = T>) -> T {
     future.now_or_never().expect("the memory register is ready at once")
-}
-
-fn ns() -> Namespace {
-    Namespace::default()
-}
-
-fn named(name: &str) -> ElectionName {
-    ElectionName::new(name).unwrap()
-}
-
-fn member(id: &str, life: u128) -> MemberRef {
-    MemberRef::new(MemberId::new(id).unwrap(), Incarnation::from_u128(life))
 }
 
 fn options() -> CasOptions {
@@ -210,31 +200,14 @@ impl Process {
 
     fn join(&self, supersede: bool) -> Joined {
         let profile = Profile::new(["host:1"], b"zone=a").unwrap();
-        let join = Join {
-            member: self.me.clone(),
-            ttl: TTL,
-            profile,
-            supersede,
-            takes_over: false,
-            seen: Seq::START,
-        };
+        let join = Join::new(self.me.clone(), TTL).with_profile(profile).with_supersede(supersede);
         ready(self.store.join(&ns(), &join)).unwrap()
     }
 
     fn try_bid(&self, election: &str, nonce: u64, priority: u16) -> Result<Claims> {
-        let bid = Bid {
-            election: named(election),
-            priority: Priority::new(priority),
-            nonce: Nonce::new(nonce),
-        };
-        let heir_grace = Duration::from_millis(200);
-        let claim = Claim {
-            member: self.me.clone(),
-            ttl: TTL,
-            bids: vec![bid],
-            heir_grace,
-            seen: Seq::START,
-        };
+        let bid = Bid::new(named(election), Nonce::new(nonce));
+        let bid = bid.with_priority(Priority::new(priority));
+        let claim = Claim::new(self.me.clone(), TTL, [bid]).with_heir_grace(HEIR_GRACE);
         ready(self.store.claim(&ns(), &claim))
     }
 
@@ -266,7 +239,7 @@ impl Process {
     }
 
     fn try_beat(&self) -> Result<Beat> {
-        let beat = Heartbeat { member: self.me.clone(), ttl: TTL, held: vec![] };
+        let beat = Heartbeat::new(self.me.clone(), TTL);
         ready(self.store.heartbeat(&ns(), &beat))
     }
 
@@ -292,19 +265,11 @@ impl Process {
 
     /// `None` if it is not answered, and so was given up.
     fn try_release(&self, election: &str, number: Option<u64>) -> Option<Result<()>> {
-        let item = ReleaseItem {
-            election: named(election),
-            number: number.map(TermNumber::new),
-            cause: ReleaseCause::Resigned,
-            successor: None,
+        let item = match number.map(TermNumber::new) {
+            Some(number) => ReleaseItem::term(TermRef::new(named(election), number)),
+            None => ReleaseItem::candidacy(named(election)),
         };
-        let heir_grace = Duration::from_millis(200);
-        let release = Release {
-            member: self.me.clone(),
-            items: vec![item],
-            heir_grace,
-            hand_over: Duration::ZERO,
-        };
+        let release = Release::new(self.me.clone(), [item]).with_heir_grace(HEIR_GRACE);
         self.store.release(&ns(), &release).now_or_never()
     }
 
@@ -323,16 +288,15 @@ impl Process {
 }
 
 fn step_down(election: &str, reason: &str) -> Amend {
-    let (reason, by) = (Note::new(reason), Note::new("ops"));
-    Amend::StepDown { election: named(election), number: None, to: None, reason, by }
+    Amend::step_down(named(election), Note::new(reason), Note::new("ops"))
 }
 
 fn pause(election: &str) -> Amend {
-    Amend::Pause { election: named(election), reason: Note::new("deploy"), by: Note::new("ops") }
+    Amend::pause(named(election), Note::new("deploy"), Note::new("ops"))
 }
 
 fn resume(election: &str) -> Amend {
-    Amend::Resume { election: named(election), by: Note::new("ops") }
+    Amend::resume(named(election), Note::new("ops"))
 }
 
 fn evict(id: &str, now: bool) -> Amend {

@@ -1,6 +1,8 @@
 //! What is stored: the golden files, what is kept of unknown fields, and what
 //! happens to records that cannot be read.
 
+use tenure_testkit::Dice;
+
 use super::*;
 use crate::record::candidacies::CandidaciesRecord;
 use crate::record::election::ElectionRecord;
@@ -159,14 +161,7 @@ fn elections_go_on_beside_a_damaged_member() {
     assert_eq!(a.win("e", 1), 1);
     a.release("e", Some(1));
     let odd = Process::new(&wire, "odd", 2);
-    let join = Join {
-        member: odd.me.clone(),
-        ttl: TTL,
-        profile: Profile::default(),
-        supersede: true,
-        takes_over: false,
-        seen: tenure_core::Seq::START,
-    };
+    let join = Join::new(odd.me.clone(), TTL);
     let error = ready(odd.store.join(&ns(), &join)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Foreign);
 }
@@ -174,23 +169,17 @@ fn elections_go_on_beside_a_damaged_member() {
 /// Bytes that nobody wrote on purpose: an error or a record, never a panic.
 #[test]
 fn no_bytes_make_reading_panic() {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    let mut dice = Dice::new(1);
     for round in 0..5_000 {
         let mut bytes = if round % 2 == 0 { ELECTION } else { MEMBER }.as_bytes().to_vec();
-        for _ in 0..=random() % 8 {
-            let at = usize::try_from(random()).unwrap() % bytes.len();
-            match random() % 4 {
-                0 => bytes[at] = u8::try_from(random() % 256).unwrap(),
+        for _ in 0..=dice.below(8) {
+            let at = dice.below(bytes.len());
+            match dice.below(4) {
+                0 => bytes[at] = u8::try_from(dice.below(256)).unwrap(),
                 1 => bytes.truncate(at.max(1)),
                 2 => bytes[at] = b'9',
                 _ => {
-                    let from = usize::try_from(random()).unwrap() % bytes.len();
+                    let from = dice.below(bytes.len());
                     bytes.swap(at, from);
                 }
             }

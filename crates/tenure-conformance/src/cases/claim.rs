@@ -1,8 +1,6 @@
 //! Claims: who wins, under which number, and what the others are told.
 
-use tenure_core::{
-    Bid, Claim, Claimed, Claims, Happening, Nonce, Priority, Profile, ReleaseCause, Seq,
-};
+use tenure_core::{Bid, Claim, Claimed, Claims, Happening, Nonce, Profile, ReleaseCause};
 
 use super::members::still_leads;
 use crate::Outcome;
@@ -185,12 +183,9 @@ pub(crate) async fn each_bid_is_answered_on_its_own_and_in_order(world: &World<'
     let names = ["free", "taken", "paused", "also-free"];
     let mut bids = Vec::new();
     for name in names {
-        let (priority, nonce) = (Priority::default(), b.next_nonce());
-        bids.push(Bid { election: election(name)?, priority, nonce });
+        bids.push(Bid::new(election(name)?, b.next_nonce()));
     }
-    let (member, ttl) = (b.me.clone(), b.ttl);
-    let claim =
-        Claim { member, ttl, bids, heir_grace: std::time::Duration::ZERO, seen: Seq::START };
+    let claim = Claim::new(b.me.clone(), b.ttl, bids);
     let Claims::Answered(answers) = b.send(&claim).await? else {
         fail!("the claim of a live member is answered");
     };

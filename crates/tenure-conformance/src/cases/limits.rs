@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use tenure_core::{
     Amend, Bid, Claim, Claimed, Claims, MAX_ENDPOINT, MAX_ENDPOINTS, MAX_METADATA, MAX_NAME,
-    MAX_NOTE, MAX_TTL, Nonce, Note, Priority, Profile, Query, ReleaseCause, ReleaseItem, Seq,
-    TermRef,
+    MAX_NOTE, MAX_TTL, Nonce, Note, Profile, Query, ReleaseItem, TermRef,
 };
 use tenure_store::ErrorKind;
 
@@ -69,21 +68,13 @@ pub(crate) async fn notes_come_back_whole(world: &World<'_>) -> Outcome {
 fn bids(actor: &Actor, count: usize) -> Outcome<Claim> {
     let mut bids = Vec::new();
     for i in 0..count {
-        let (election, nonce) = (election(&format!("e{i:05}"))?, actor.next_nonce());
-        bids.push(Bid { election, priority: Priority::default(), nonce });
+        bids.push(Bid::new(election(&format!("e{i:05}"))?, actor.next_nonce()));
     }
-    let (member, ttl) = (actor.me.clone(), actor.ttl);
-    Ok(Claim { member, ttl, bids, heir_grace: Duration::ZERO, seen: Seq::START })
+    Ok(Claim::new(actor.me.clone(), actor.ttl, bids))
 }
 
 fn releases(held: Vec<TermRef>) -> Vec<ReleaseItem> {
-    let item = |TermRef { election, number }| ReleaseItem {
-        election,
-        number: Some(number),
-        cause: ReleaseCause::Resigned,
-        successor: None,
-    };
-    held.into_iter().map(item).collect()
+    held.into_iter().map(ReleaseItem::term).collect()
 }
 
 /// C12: a full batch is won, kept by heartbeats, and given back.

@@ -46,9 +46,10 @@ pub(crate) async fn a_join_that_has_seen_more_makes_the_numbers_jump(world: &Wor
     let a = world.member("a").await?;
     let first = a.win("e").await?;
     let b = world.life("b").await?;
-    let (member, profile) = (b.me.clone(), b.profile.clone());
-    let (supersede, takes_over) = (false, false);
-    let join = Join { member, ttl: b.ttl, profile, supersede, takes_over, seen: SEEN };
+    let join = Join::new(b.me.clone(), b.ttl)
+        .with_profile(b.profile.clone())
+        .with_supersede(false)
+        .with_seen(SEEN);
     let joined = b.store.join(&b.ns, &join).await?;
     ensure!(matches!(joined, Joined::In { .. }), "{joined:?}");
     jumped(&a, &first, &a.win("e").await?)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{
     Amend, Bid, Candidate, Claim, Claimed, ElectionName, Heartbeat, MemberRef, Namespace, Nonce,
-    Note, Priority, Query, Release, Seq, Term, TermBeat, TermOutcome, TermRef, Which,
+    Note, Priority, Query, Release, Term, TermBeat, TermOutcome, TermRef, Which,
 };
 use tenure_store::{Result, Store};
 
@@ -91,7 +91,7 @@ impl Broken {
             (Defect::BidsAreAllNews, _) => {
                 let held = vec![TermRef { election, number }];
                 let (member, ttl) = (claim.member.clone(), claim.ttl);
-                self.inner.heartbeat(ns, &Heartbeat { member, ttl, held }).await?;
+                self.inner.heartbeat(ns, &Heartbeat::new(member, ttl).with_held(held)).await?;
                 Ok(None)
             }
             _ => Ok(None),
@@ -131,9 +131,8 @@ impl Broken {
             return Ok(());
         }
         let nonce = Nonce::new(2_000_000 + self.counted());
-        let bids = vec![Bid { election: name.clone(), priority, nonce }];
-        let (ttl, heir_grace) = (Duration::from_secs(10_000), Duration::ZERO);
-        self.inner.claim(ns, &Claim { member, ttl, bids, heir_grace, seen: Seq::START }).await?;
+        let bid = Bid::new(name.clone(), nonce).with_priority(priority);
+        self.inner.claim(ns, &Claim::new(member, Duration::from_secs(10_000), [bid])).await?;
         Ok(())
     }
 
@@ -188,7 +187,7 @@ impl Broken {
                 (Defect::HandsOverForGood, Some(holder)) => {
                     let held = vec![TermRef { election, number: view.number }];
                     let (member, ttl) = (holder.member, holder.ttl);
-                    self.inner.heartbeat(ns, &Heartbeat { member, ttl, held }).await?;
+                    self.inner.heartbeat(ns, &Heartbeat::new(member, ttl).with_held(held)).await?;
                 }
                 _ => {}
             }

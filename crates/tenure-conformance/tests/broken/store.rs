@@ -11,7 +11,7 @@ use tenure_core::{
     Amend, Amended, Beat, Bid, Bind, Bindings, Claim, Claimed, Claims, ElectionName, ElectionView,
     Heartbeat, Holder, Join, Joined, MemberId, MemberRef, NamesView, Namespace, Nonce, Note,
     Priority, Profile, Query, Release, ReleaseCause, ReleaseItem, Seq, Snapshot, StepDown, Term,
-    TermNumber, WhichNames,
+    TermNumber, TermRef, WhichNames,
 };
 use tenure_store::{Capabilities, Following, From, Judge, MemoryStore, Result, Store};
 
@@ -89,11 +89,9 @@ impl Broken {
     async fn dethrone(&self, ns: &Namespace, name: &ElectionName) -> Result<()> {
         let view = self.view(ns, name).await?;
         let Some(holder) = view.holder else { return Ok(()) };
-        let (number, cause) = (Some(view.number), ReleaseCause::Abandoned);
-        let item = ReleaseItem { election: name.clone(), number, cause, successor: None };
-        let (member, heir_grace) = (holder.member, Duration::ZERO);
-        let (items, hand_over) = (vec![item], Duration::ZERO);
-        self.inner.release(ns, &Release { member, items, heir_grace, hand_over }).await
+        let item = ReleaseItem::term(TermRef::new(name.clone(), view.number));
+        let item = item.with_cause(ReleaseCause::Abandoned);
+        self.inner.release(ns, &Release::new(holder.member, [item])).await
     }
 
     /// What a broken store does before it looks at a claim.
@@ -113,11 +111,8 @@ impl Broken {
                     self.dethrone(ns, &bid.election).await?;
                 }
                 Defect::ForgetsWaiting => {
-                    let (election, cause) = (bid.election.clone(), ReleaseCause::Resigned);
-                    let item = ReleaseItem { election, number: None, cause, successor: None };
-                    let (member, heir_grace) = (claim.member.clone(), Duration::ZERO);
-                    let (items, hand_over) = (vec![item], Duration::ZERO);
-                    let withdrawal = Release { member, items, heir_grace, hand_over };
+                    let item = ReleaseItem::candidacy(bid.election.clone());
+                    let withdrawal = Release::new(claim.member.clone(), [item]);
                     self.inner.release(ns, &withdrawal).await?;
                 }
                 _ => {}
@@ -174,14 +169,12 @@ impl Broken {
     }
 
     async fn stand_again(&self, ns: &Namespace, release: &Release) -> Result<()> {
-        let bids = release.items.iter().filter(|item| item.number.is_some()).map(|item| Bid {
-            election: item.election.clone(),
-            priority: Priority::NEVER,
-            nonce: Nonce::new(1_000_000 + self.counted()),
+        let bids = release.items.iter().filter(|item| item.number.is_some()).map(|item| {
+            Bid::new(item.election.clone(), Nonce::new(1_000_000 + self.counted()))
+                .with_priority(Priority::NEVER)
         });
-        let (member, bids, heir_grace) = (release.member.clone(), bids.collect(), Duration::ZERO);
-        let ttl = Duration::from_secs(1_000);
-        self.inner.claim(ns, &Claim { member, ttl, bids, heir_grace, seen: Seq::START }).await?;
+        let claim = Claim::new(release.member.clone(), Duration::from_secs(1_000), bids);
+        self.inner.claim(ns, &claim).await?;
         Ok(())
     }
 }
@@ -259,10 +252,7 @@ impl Store for Broken {
             _ => self.inner.claim(ns, &claim).await?,
         };
         if self.is(Defect::AdmitsStrangers) && matches!(claims, Claims::Ended { .. }) {
-            let (member, ttl, profile) = (claim.member.clone(), claim.ttl, Profile::default());
-            let join =
-                Join { member, ttl, profile, supersede: true, takes_over: false, seen: Seq::START };
-            self.inner.join(ns, &join).await?;
+            self.inner.join(ns, &Join::new(claim.member.clone(), claim.ttl)).await?;
             claims = self.inner.claim(ns, &claim).await?;
         }
         self.stand_as_before(ns, standing).await?;

@@ -1,10 +1,11 @@
 //! A line to a real server on which things go wrong: a proxy that passes HTTP
 //! requests on, one for each connection, and does to each what it is told.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tenure_testkit::Dice;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -101,7 +102,7 @@ fn said(status: u16, code: &str) -> String {
 /// carried out; and of ten, three take two seconds.
 #[derive(Debug)]
 pub struct BadWeather {
-    dice: AtomicU64,
+    dice: Mutex<Dice>,
     pub requests: AtomicU64,
     pub failed: AtomicU64,
     /// Whether it has begun.
@@ -113,7 +114,7 @@ pub struct BadWeather {
 impl BadWeather {
     pub fn new(seed: u64) -> Arc<Self> {
         Arc::new(Self {
-            dice: AtomicU64::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+            dice: Mutex::new(Dice::new(seed)),
             requests: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             begun: AtomicBool::new(false),
@@ -121,11 +122,8 @@ impl BadWeather {
         })
     }
 
-    fn roll(&self, sides: u64) -> u64 {
-        let next = |dice: u64| {
-            Some(dice.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f))
-        };
-        (self.dice.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).unwrap() >> 33) % sides
+    fn roll(&self, sides: usize) -> usize {
+        self.dice.lock().unwrap().below(sides)
     }
 }
 

@@ -7,13 +7,15 @@ pub mod tls;
 pub mod words;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tenure_conformance::Harness;
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::{BootClock, Clock, SharedStore};
+use tenure_testkit::fresh_name;
+pub use tenure_testkit::until;
 use tokio_postgres::{Client, NoTls};
 
 /// Few enough that the case which overruns the journal is quick.
@@ -38,12 +40,7 @@ impl Place {
     }
 
     pub fn on(url: String) -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        // Process ids come again, and what was killed may have left its schema.
-        let started = tenure_store::BootClock::read().as_nanos();
-        let schema = format!("t{}_{count}_{started:x}", std::process::id());
-        Self { schema, url, made: AtomicBool::new(false) }
+        Self { schema: fresh_name("t"), url, made: AtomicBool::new(false) }
     }
 
     pub fn options(&self) -> PostgresOptions {
@@ -71,17 +68,6 @@ impl Place {
         let client = connect(&self.url).await;
         client.batch_execute(&text.replace("{s}", &self.schema)).await.unwrap();
     }
-}
-
-/// Waits until `done` says so, for as long as anything could take.
-pub async fn until<F: Future<Output = bool>>(what: &str, mut done: impl FnMut() -> F) {
-    for _ in 0..2_000 {
-        if done().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("it never came to this: {what}");
 }
 
 /// Waits until some session of the server waits for a lock with such a query.

@@ -1,11 +1,12 @@
 //! A server of a test's own, to be stopped, killed and started again.
 
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use tenure_testkit::free_port;
 
 /// A private PostgreSQL on a free port; gone when this is.
 pub struct Server {
@@ -37,10 +38,6 @@ fn bin(program: &str) -> PathBuf {
     let all = named.into_iter().chain(folders).chain(std::env::split_paths(&path));
     let mut found = all.map(|folder| folder.join(program)).filter(|path| path.is_file());
     found.next().unwrap_or_else(|| panic!("{program} is not installed"))
-}
-
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Gives a file to the user that servers run as, readable by nobody else.

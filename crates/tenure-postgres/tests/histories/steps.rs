@@ -1,6 +1,8 @@
 //! What a history is made of: steps that mean something whatever came before, so that
 //! any of them may be left out.
 
+use tenure_testkit::Dice;
+
 /// How many ids members go by.
 pub const MEMBERS: usize = 4;
 /// How many elections there are. Most steps are about the first few, where members meet.
@@ -133,23 +135,16 @@ pub struct Item {
     pub successor: Option<(usize, u32)>,
 }
 
-/// Numbers that are a function of the seed (SplitMix64).
-pub struct Dice(pub u64);
+/// Draws what a step is made of.
+pub struct Draw(Dice);
 
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
+impl Draw {
     fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end as u64).unwrap()
+        self.0.below(end)
     }
 
     fn one_in(&mut self, count: usize) -> bool {
-        self.below(count) == 0
+        self.0.one_in(count)
     }
 
     fn units(&mut self, from: u32, upto: u32) -> u32 {
@@ -178,7 +173,7 @@ impl Dice {
 
     fn seen(&mut self) -> Seen {
         match self.below(40) {
-            0 => Seen::Beyond(1 + self.next() % 5),
+            0 => Seen::Beyond(self.0.between(1, 5)),
             1..=20 => Seen::All,
             _ => Seen::Nothing,
         }
@@ -191,7 +186,7 @@ impl Dice {
 
 /// A history: the same for the same seed.
 pub fn history(seed: u64) -> Vec<Step> {
-    let mut dice = Dice(seed);
+    let mut dice = Draw(Dice::new(seed));
     // Every third history is about both namespaces alike, most are about one.
     let other = if seed.is_multiple_of(3) { 2 } else { 6 };
     // First of all somebody has to be there.
@@ -207,7 +202,7 @@ pub fn history(seed: u64) -> Vec<Step> {
     steps
 }
 
-fn first(dice: &mut Dice, space: usize, member: usize) -> Step {
+fn first(dice: &mut Draw, space: usize, member: usize) -> Step {
     let what = What::Join {
         member,
         life: Life::New,
@@ -219,7 +214,7 @@ fn first(dice: &mut Dice, space: usize, member: usize) -> Step {
     Step { space, what }
 }
 
-fn what(dice: &mut Dice) -> What {
+fn what(dice: &mut Draw) -> What {
     match dice.below(100) {
         0..=11 => join(dice),
         12..=21 => beat(dice),
@@ -233,7 +228,7 @@ fn what(dice: &mut Dice) -> What {
     }
 }
 
-fn join(dice: &mut Dice) -> What {
+fn join(dice: &mut Draw) -> What {
     What::Join {
         member: dice.member(),
         life: if dice.one_in(3) { dice.life() } else { Life::New },
@@ -244,13 +239,13 @@ fn join(dice: &mut Dice) -> What {
     }
 }
 
-fn beat(dice: &mut Dice) -> What {
+fn beat(dice: &mut Draw) -> What {
     let named = if dice.one_in(2) { 1 + dice.below(2) } else { 0 };
     let held = (0..named).map(|_| (dice.election(), dice.number())).collect();
     What::Beat { member: dice.member(), life: dice.life(), ttl: dice.units(1, 5), held }
 }
 
-fn claim(dice: &mut Dice) -> What {
+fn claim(dice: &mut Draw) -> What {
     let bids = match dice.below(12) {
         0 => many(dice),
         1..=3 => (0..2 + dice.below(3)).map(|_| bid(dice)).collect(),
@@ -262,7 +257,7 @@ fn claim(dice: &mut Dice) -> What {
     What::Claim { member, life: dice.life(), ttl, bids, grace, seen: dice.seen() }
 }
 
-fn bid(dice: &mut Dice) -> Bid {
+fn bid(dice: &mut Draw) -> Bid {
     let attempt = match dice.below(8) {
         0 => Attempt::Last,
         1 => Attempt::Former,
@@ -272,17 +267,17 @@ fn bid(dice: &mut Dice) -> Bid {
 }
 
 /// More than are told one by one, mostly at one priority.
-fn many(dice: &mut Dice) -> Vec<Bid> {
+fn many(dice: &mut Draw) -> Vec<Bid> {
     let from = dice.below(ELECTIONS - 12);
     let count = 9 + dice.below(4);
     let same = (!dice.one_in(3)).then(|| dice.priority());
     let attempt = if dice.one_in(4) { Attempt::Last } else { Attempt::New };
-    let priority = |dice: &mut Dice| same.unwrap_or_else(|| dice.priority());
+    let priority = |dice: &mut Draw| same.unwrap_or_else(|| dice.priority());
     let places = from..from + count;
     places.map(|election| Bid { election, priority: priority(dice), attempt }).collect()
 }
 
-fn release(dice: &mut Dice) -> What {
+fn release(dice: &mut Draw) -> What {
     let count = match dice.below(10) {
         0 => 9 + dice.below(4),
         1..=2 => 2,
@@ -294,14 +289,14 @@ fn release(dice: &mut Dice) -> What {
     What::Release { member: dice.member(), life: dice.life(), items, grace, hand_over }
 }
 
-fn item(dice: &mut Dice, place: usize, count: usize) -> Item {
+fn item(dice: &mut Draw, place: usize, count: usize) -> Item {
     let election = if count > 2 { place } else { dice.election() };
     let number = (!dice.one_in(8)).then(|| dice.number());
     let successor = dice.one_in(3).then(|| (dice.member(), dice.units(0, 2)));
     Item { election, number, cause: dice.below(4), successor }
 }
 
-fn operator(dice: &mut Dice) -> What {
+fn operator(dice: &mut Draw) -> What {
     let election = dice.election();
     let note = dice.below(3);
     match dice.below(14) {

@@ -37,14 +37,13 @@ use crate::rows::{
 /// let mut state = MemoryState::new();
 /// let (now, wall) = (Mono::from_millis(5), Timestamp::default());
 /// let member = MemberRef::new(MemberId::new("web-1").unwrap(), Incarnation::from_u128(1));
-/// let (ttl, profile) = (Duration::from_secs(10), Profile::default());
-/// let (supersede, takes_over) = (true, true);
-/// let join = Join { member: member.clone(), ttl, profile, supersede, takes_over, seen: Seq::START };
+/// let ttl = Duration::from_secs(10);
+/// let join = Join::new(member.clone(), ttl);
 /// assert!(matches!(state.join(now, wall, &join), Joined::In { .. }));
 /// let Ok(members) = state.members();
 /// assert_eq!(members[0].until, now + ttl);
 ///
-/// let beat = Heartbeat { member, ttl, held: vec![] };
+/// let beat = Heartbeat::new(member, ttl);
 /// assert!(matches!(state.heartbeat(now + ttl / 2, &beat), Beat::Alive { .. }));
 /// assert!(matches!(state.heartbeat(now + ttl * 2, &beat), Beat::Ended { .. }));
 /// ```

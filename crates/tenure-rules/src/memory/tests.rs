@@ -7,8 +7,8 @@ use std::{format, vec};
 
 use tenure_core::{
     Amend, Beat, Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Era, Happening,
-    Heartbeat, Incarnation, Join, Joined, MemberId, MemberRef, Mono, Nonce, Note, Priority,
-    Profile, Query, Release, ReleaseCause, ReleaseItem, Seq, TermNumber, TermRef, Timestamp,
+    Heartbeat, Incarnation, Join, Joined, MemberId, MemberRef, Mono, Nonce, Note, Priority, Query,
+    Release, ReleaseCause, ReleaseItem, TermNumber, TermRef, Timestamp,
 };
 
 use super::MemoryState;
@@ -29,23 +29,12 @@ fn election(name: &str) -> ElectionName {
 }
 
 fn join(member: &MemberRef) -> Join {
-    let (member, profile) = (member.clone(), Profile::default());
-    Join { member, ttl: TTL, profile, supersede: true, takes_over: true, seen: Seq::START }
+    Join::new(member.clone(), TTL).with_takes_over(true)
 }
 
 fn claim(member: &MemberRef, names: &[&str], nonce: u64) -> Claim {
-    let bids = names.iter().map(|name| Bid {
-        election: election(name),
-        priority: Priority::default(),
-        nonce: Nonce::new(nonce),
-    });
-    Claim {
-        member: member.clone(),
-        ttl: TTL,
-        bids: bids.collect(),
-        heir_grace: Duration::ZERO,
-        seen: Seq::START,
-    }
+    let bids = names.iter().map(|name| Bid::new(election(name), Nonce::new(nonce)));
+    Claim::new(member.clone(), TTL, bids)
 }
 
 fn withdraw(member: &MemberRef, name: &str) -> Release {
@@ -58,9 +47,8 @@ fn release(
     number: Option<TermNumber>,
     hand_over: Duration,
 ) -> Release {
-    let (election, cause) = (election(name), ReleaseCause::Resigned);
-    let items = vec![ReleaseItem { election, number, cause, successor: None }];
-    Release { member: member.clone(), items, heir_grace: Duration::ZERO, hand_over }
+    let item = ReleaseItem { number, ..ReleaseItem::candidacy(election(name)) };
+    Release::new(member.clone(), [item]).with_hand_over(hand_over)
 }
 
 fn view(state: &MemoryState, now: Mono, name: &str) -> ElectionView {
@@ -176,7 +164,7 @@ fn a_life_that_is_over_is_not_begun_again() {
     state.join(at(11), WALL, &join(&member("a", 2)));
     state.leave(WALL, &member("a", 2));
     assert!(over(state.join(at(12), WALL, &join(&a))), "known from the journal alone");
-    let beat = Heartbeat { member: a.clone(), ttl: TTL, held: vec![] };
+    let beat = Heartbeat::new(a.clone(), TTL);
     assert_eq!(state.heartbeat(at(12), &beat), Beat::Ended { superseded: false });
 }
 
@@ -261,7 +249,7 @@ fn what_was_handed_over_stands_for_exactly_its_time() {
     assert_eq!(won(state.clone().claim(at(4), WALL, &rival)), number.next().next());
     // Named at the last moment, it is the heir's as long as it lives.
     let held = vec![TermRef { election: election("e"), number: number.next() }];
-    state.heartbeat(last, &Heartbeat { member: heir.clone(), ttl: TTL, held });
+    state.heartbeat(last, &Heartbeat::new(heir.clone(), TTL).with_held(held));
     let taken_on = view(&state, at(13), "e").holder.expect("a holder");
     assert!(!taken_on.unconfirmed);
     assert_eq!(taken_on.remaining, (last + TTL).since(at(13)));
@@ -329,7 +317,7 @@ fn late_and_doubled_messages_about_what_was_handed_over_write_nothing() {
     assert_eq!(state, before);
     let held = vec![TermRef { election: election("e"), number: number.next() }];
     for member in [holder, member("heir", 9)] {
-        state.heartbeat(at(0), &Heartbeat { member, ttl: TTL, held: held.clone() });
+        state.heartbeat(at(0), &Heartbeat::new(member, TTL).with_held(held.clone()));
     }
     assert_eq!(state.elections, before.elections);
 }

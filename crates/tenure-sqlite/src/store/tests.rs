@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use tenure_core::{
     Amend, Bid, Claim, Claimed, Claims, ElectionName, Heartbeat, Incarnation, Join, MemberId,
-    MemberRef, Namespace, Nonce, Note, Priority, Profile, Query, Release, ReleaseCause,
-    ReleaseItem, Seq, TermNumber,
+    MemberRef, Namespace, Nonce, Note, Query, Release, ReleaseItem, TermNumber, TermRef,
 };
 use tenure_store::{ErrorKind, Store};
 
@@ -23,19 +22,11 @@ fn e() -> ElectionName {
 }
 
 fn join() -> Join {
-    Join {
-        member: a(),
-        ttl: TTL,
-        profile: Profile::default(),
-        supersede: true,
-        takes_over: false,
-        seen: Seq::START,
-    }
+    Join::new(a(), TTL)
 }
 
 fn claim() -> Claim {
-    let bid = Bid { election: e(), priority: Priority::default(), nonce: Nonce::new(1) };
-    Claim { member: a(), ttl: TTL, bids: vec![bid], heir_grace: Duration::ZERO, seen: Seq::START }
+    Claim::new(a(), TTL, [Bid::new(e(), Nonce::new(1))])
 }
 
 /// The pragma in force at the writer since its last transaction: 2 syncs the
@@ -54,19 +45,9 @@ async fn all_but_signs_of_life_are_committed_with_a_full_sync() {
     let dir = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(dir.path().join("t.db"), SqliteOptions::new()).await.unwrap();
     let ns = Namespace::default();
-    let beat = Heartbeat { member: a(), ttl: TTL, held: vec![] };
-    let item = ReleaseItem {
-        election: e(),
-        number: Some(TermNumber::new(1)),
-        cause: ReleaseCause::Resigned,
-        successor: None,
-    };
-    let release = Release {
-        member: a(),
-        items: vec![item],
-        heir_grace: Duration::ZERO,
-        hand_over: Duration::ZERO,
-    };
+    let beat = Heartbeat::new(a(), TTL);
+    let item = ReleaseItem::term(TermRef::new(e(), TermNumber::new(1)));
+    let release = Release::new(a(), vec![item]);
     let pause = Amend::Pause { election: e(), reason: Note::default(), by: Note::default() };
 
     store.join(&ns, &join()).await.unwrap();
@@ -114,18 +95,15 @@ async fn a_heartbeat_costs_the_same_whatever_is_held() {
     let store = SqliteStore::open(dir.path().join("t.db"), SqliteOptions::new()).await.unwrap();
     let ns = Namespace::default();
     store.join(&ns, &join()).await.unwrap();
-    let beat = Heartbeat { member: a(), ttl: TTL, held: vec![] };
+    let beat = Heartbeat::new(a(), TTL);
     let changes = |desk: &mut Desk| -> Result<u64> { Ok(desk.db().total_changes()) };
     let mut cost = Vec::new();
     for batch in 0..=10 {
         let before = store.inner.writer.ask(changes).await.unwrap();
         store.heartbeat(&ns, &beat).await.unwrap();
         cost.push(store.inner.writer.ask(changes).await.unwrap() - before);
-        let bids = (0..1_000).map(|n| Bid {
-            election: ElectionName::new(format!("e-{batch}-{n}")).unwrap(),
-            priority: Priority::default(),
-            nonce: Nonce::new(1),
-        });
+        let bids = (0..1_000)
+            .map(|n| Bid::new(ElectionName::new(format!("e-{batch}-{n}")).unwrap(), Nonce::new(1)));
         let claim = Claim { bids: bids.collect(), ..claim() };
         let Claims::Answered(answers) = store.claim(&ns, &claim).await.unwrap() else { panic!() };
         assert!(answers.iter().all(|answer| matches!(answer, Claimed::Won(_))));
@@ -152,11 +130,8 @@ async fn a_file_that_cannot_grow_is_an_error_and_loses_nothing() {
     };
     store.inner.writer.ask(limit(1)).await.unwrap();
     let big = |n: u64| {
-        let bids = (0..1_000).map(|i| Bid {
-            election: ElectionName::new(format!("e-{i}")).unwrap(),
-            priority: Priority::default(),
-            nonce: Nonce::new(n),
-        });
+        let bids = (0..1_000)
+            .map(|i| Bid::new(ElectionName::new(format!("e-{i}")).unwrap(), Nonce::new(n)));
         Claim { bids: bids.collect(), ..claim() }
     };
     let error = store.claim(&ns, &big(1)).await.unwrap_err();

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Bid, Claim, ElectionName, Incarnation, Join, MemberId, MemberRef, Namespace, Nonce, Priority,
-    Profile, Query, Seq,
+    Bid, Claim, ElectionName, Incarnation, Join, MemberId, MemberRef, Namespace, Nonce, Query,
 };
 
 use super::MemoryStore;
@@ -17,29 +16,12 @@ fn a() -> MemberRef {
 }
 
 fn join() -> Join {
-    Join {
-        member: a(),
-        ttl: TTL,
-        profile: Profile::default(),
-        supersede: true,
-        takes_over: true,
-        seen: Seq::START,
-    }
+    Join::new(a(), TTL)
 }
 
 fn claim(count: usize) -> Claim {
-    let bids = (0..count).map(|place| Bid {
-        election: ElectionName::new(format!("e{place}")).unwrap(),
-        priority: Priority::default(),
-        nonce: Nonce::new(1),
-    });
-    Claim {
-        member: a(),
-        ttl: TTL,
-        bids: bids.collect(),
-        heir_grace: Duration::ZERO,
-        seen: Seq::START,
-    }
+    let name = |place| ElectionName::new(format!("e{place}")).unwrap();
+    Claim::new(a(), TTL, (0..count).map(|place| Bid::new(name(place), Nonce::new(1))))
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tenure::{MemberRef, Namespace, Tenure};
-use tenure_core::{Bid, Claim, Heartbeat, Nonce, Priority, Seq};
+use tenure_core::{Bid, Claim, Heartbeat, Nonce};
 use tenure_postgres::PostgresStore;
 use tenure_store::Store;
 
@@ -57,7 +57,7 @@ async fn take_over(report: &mut Report, run: usize, disk: &Server) -> Outcome {
 /// Lets a member's ttl run out.
 async fn die(store: &PostgresStore, ns: &Namespace, member: &MemberRef) -> Outcome {
     let ttl = Duration::from_millis(1);
-    store.heartbeat(ns, &Heartbeat { member: member.clone(), ttl, held: vec![] }).await?;
+    store.heartbeat(ns, &Heartbeat::new(member.clone(), ttl)).await?;
     tokio::time::sleep(Duration::from_millis(60)).await;
     Ok(())
 }
@@ -98,14 +98,8 @@ async fn lose(
     nonce: u64,
 ) -> Outcome {
     let election = tenure::ElectionName::new(name)?;
-    let bids = vec![Bid { election, priority: Priority::default(), nonce: Nonce::new(nonce) }];
-    let claim = Claim {
-        member: member.clone(),
-        ttl: words::LONG,
-        bids,
-        heir_grace: Duration::ZERO,
-        seen: Seq::START,
-    };
+    let bids = vec![Bid::new(election, Nonce::new(nonce))];
+    let claim = Claim::new(member.clone(), words::LONG, bids);
     store.claim(ns, &claim).await?;
     Ok(())
 }

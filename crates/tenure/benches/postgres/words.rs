@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use tenure::{ElectionName, Incarnation, MemberId, MemberRef, Namespace, Priority, Profile, Term};
-use tenure_core::{
-    Bid, Claim, Claimed, Claims, Heartbeat, Join, Nonce, Release, ReleaseCause, ReleaseItem, Seq,
-};
+use tenure::{ElectionName, Incarnation, MemberId, MemberRef, Namespace, Term};
+use tenure_core::{Bid, Claim, Claimed, Claims, Heartbeat, Join, Nonce, Release, ReleaseItem};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::Store;
 
@@ -22,21 +20,12 @@ pub(crate) async fn open(url: &str) -> Outcome<PostgresStore> {
 pub(crate) async fn join(store: &PostgresStore, ns: &Namespace, id: &str) -> Outcome<MemberRef> {
     let life = u128::from(getrandom::u64()?);
     let member = MemberRef::new(MemberId::new(id)?, Incarnation::from_u128(life));
-    let (profile, supersede) = (Profile::default(), true);
-    let join = Join {
-        member: member.clone(),
-        ttl: LONG,
-        profile,
-        supersede,
-        takes_over: false,
-        seen: Seq::START,
-    };
-    store.join(ns, &join).await?;
+    store.join(ns, &Join::new(member.clone(), LONG)).await?;
     Ok(member)
 }
 
 pub(crate) fn beat(member: &MemberRef) -> Heartbeat {
-    Heartbeat { member: member.clone(), ttl: LONG, held: vec![] }
+    Heartbeat::new(member.clone(), LONG)
 }
 
 /// Claims elections that must all be won.
@@ -48,17 +37,10 @@ pub(crate) async fn claim(
     nonce: u64,
 ) -> Outcome<Vec<Term>> {
     let bid = |name: String| -> Outcome<Bid> {
-        let (priority, nonce) = (Priority::default(), Nonce::new(nonce));
-        Ok(Bid { election: ElectionName::new(name)?, priority, nonce })
+        Ok(Bid::new(ElectionName::new(name)?, Nonce::new(nonce)))
     };
     let bids = names.map(bid).collect::<Outcome<Vec<_>>>()?;
-    let claim = Claim {
-        member: member.clone(),
-        ttl: LONG,
-        bids,
-        heir_grace: Duration::ZERO,
-        seen: Seq::START,
-    };
+    let claim = Claim::new(member.clone(), LONG, bids);
     let Claims::Answered(answers) = store.claim(ns, &claim).await? else {
         return Err("the member is over".into());
     };
@@ -70,14 +52,6 @@ pub(crate) async fn claim(
 }
 
 pub(crate) async fn release(store: &PostgresStore, ns: &Namespace, term: &Term) -> Outcome {
-    let (election, number) = (term.election.clone(), Some(term.number));
-    let items =
-        vec![ReleaseItem { election, number, cause: ReleaseCause::Resigned, successor: None }];
-    let member = term.member.clone();
-    Ok(store
-        .release(
-            ns,
-            &Release { member, items, heir_grace: Duration::ZERO, hand_over: Duration::ZERO },
-        )
-        .await?)
+    let release = Release::new(term.member.clone(), [ReleaseItem::term(term.into())]);
+    Ok(store.release(ns, &release).await?)
 }

@@ -310,14 +310,12 @@ mod tests {
             "\u{0}",
             "ü",
         ];
-        let mut dice = 7_u64;
+        let mut dice = tenure_testkit::Dice::new(7);
         for _ in 0..20_000 {
             let mut url = String::new();
-            for _ in 0..dice % 9 {
-                dice = dice.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e);
-                url.push_str(PIECES[usize::try_from(dice >> 33).unwrap() % PIECES.len()]);
+            for _ in 0..dice.below(9) {
+                url.push_str(dice.one_of(&PIECES));
             }
-            dice = dice.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7f);
             let secret = format!("postgres://user:hunter2@{url}");
             for text in [url.clone(), format!("sqlite:{url}"), secret.clone()] {
                 if let Err(error) = parse(&text) {

@@ -9,18 +9,19 @@ use core::time::Duration;
 
 use super::script::*;
 use super::world::World;
+use crate::entropy::Entropy;
 use crate::*;
 
-/// SplitMix64: a few lines, the same everywhere, and a seed replays a run.
-pub(super) struct Dice(u64);
+/// The machine's own generator: a seed replays a run.
+pub(super) struct Dice(Entropy);
 
 impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(Entropy::new(seed.into()))
+    }
+
     pub(super) fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % sides
+        self.0.next() % sides
     }
 
     fn pick<T: Clone>(&mut self, from: &[T]) -> T {
@@ -51,7 +52,7 @@ struct Run {
 
 impl Run {
     fn new(seed: u64) -> Self {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let traits = dice.pick(&[WATCHED, POLLED]);
         let settings = SettingsBuilder::ttl(Duration::from_secs(10)).build().unwrap();
         let id = MemberId::new("me").unwrap();

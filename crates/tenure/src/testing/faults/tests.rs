@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tenure_core::{
     Beat, Bid, Claim, Claimed, Claims, ElectionName, Heartbeat, Hint, Incarnation, Join, MemberId,
-    MemberRef, Namespace, Nonce, Note, Priority, Profile, Query, Seq,
+    MemberRef, Namespace, Nonce, Note, Query, Seq,
 };
 
 use super::{Fault, FaultyStore, HintFault, StoreVerb};
@@ -28,30 +28,14 @@ impl Bench {
         let store = FaultyStore::new(behind.clone().shared());
         let me = MemberRef::new(MemberId::new("a").unwrap(), Incarnation::from_u128(1));
         let bench = Self { store, behind, ns: Namespace::default(), me };
-        let (member, profile) = (bench.me.clone(), Profile::default());
-        let join = Join {
-            member,
-            ttl: TTL,
-            profile,
-            supersede: false,
-            takes_over: false,
-            seen: Seq::START,
-        };
+        let join = Join::new(bench.me.clone(), TTL).with_supersede(false);
         bench.store.join(&bench.ns, &join).await.unwrap();
         bench
     }
 
     fn claim(&self, nonce: u64) -> Claim {
-        let election = ElectionName::new("e").unwrap();
-        let (priority, nonce) = (Priority::default(), Nonce::new(nonce));
-        let bids = vec![Bid { election, priority, nonce }];
-        Claim {
-            member: self.me.clone(),
-            ttl: TTL,
-            bids,
-            heir_grace: Duration::ZERO,
-            seen: Seq::START,
-        }
+        let bid = Bid::new(ElectionName::new("e").unwrap(), Nonce::new(nonce));
+        Claim::new(self.me.clone(), TTL, [bid])
     }
 
     /// The newest number, as the store behind has it.
@@ -72,7 +56,7 @@ impl Bench {
     }
 
     async fn beat(&self) -> tenure_store::Result<Beat> {
-        let beat = Heartbeat { member: self.me.clone(), ttl: TTL, held: vec![] };
+        let beat = Heartbeat::new(self.me.clone(), TTL);
         self.store.heartbeat(&self.ns, &beat).await
     }
 }

@@ -1,0 +1,52 @@
+//! Waiting for something that happens.
+//!
+//! A test names what it waits for and goes on as soon as it has happened. The limit only
+//! ends a test that has failed: it is far beyond what anything takes on a busy machine.
+
+use std::time::{Duration, Instant};
+
+/// A wait that takes longer has failed.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// How often a condition is looked at that cannot tell when it changes.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Waits for `work` to end.
+///
+/// # Panics
+///
+/// If it does not within [`LIMIT`].
+pub async fn within<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LIMIT, work).await.expect("the test does not come to its end")
+}
+
+/// Waits until `done` says so.
+///
+/// # Panics
+///
+/// If it does not within [`LIMIT`].
+pub async fn until<F: Future<Output = bool>>(what: &str, mut done: impl FnMut() -> F) {
+    let looked = async {
+        while !done().await {
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    let limited = tokio::time::timeout(LIMIT, looked).await;
+    assert!(limited.is_ok(), "waited {LIMIT:?} in vain for {what}");
+}
+
+/// Looks again and again until there is something to see; for tests without a runtime.
+///
+/// # Panics
+///
+/// If there is nothing within [`LIMIT`].
+pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        assert!(began.elapsed() < LIMIT, "waited {LIMIT:?} in vain for {what}");
+        std::thread::sleep(PAUSE);
+    }
+}
