@@ -5,10 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tenure_core::{
     Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Join, Joined, MemberRef,
-    NamesView, Namespace, Query, Release, Snapshot, WhichNames,
+    NamesView, Namespace, Query, Release, Seq, Snapshot, WhichNames,
 };
 
-use tenure_store::{Capabilities, Clock, Following, From, Judge, Result, Store, Watch};
+use tenure_store::{Capabilities, Clock, Following, Judge, Page, Result, Store, Watch};
 
 use crate::bids::Bids;
 use crate::cells::Cells;
@@ -97,7 +97,11 @@ impl Store for CasStore {
         Views::new(&self.cells, ns).read(query).await
     }
 
-    async fn follow(&self, ns: &Namespace, _from: From) -> Result<Box<dyn Following>> {
+    async fn journal(&self, _ns: &Namespace, _after: Seq) -> Result<Page> {
+        Ok(Page::Entries(Vec::new()))
+    }
+
+    async fn follow(&self, ns: &Namespace) -> Result<Box<dyn Following>> {
         Ok(Box::new(Poller::new(self.cells.clone(), ns.clone())))
     }
 

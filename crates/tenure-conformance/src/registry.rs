@@ -147,7 +147,9 @@ macro_rules! each_case {
                 following_resumes_from_a_position,
                 the_journal_tells_the_whole_story,
                 an_interrupted_wait_loses_nothing,
+                one_who_follows_is_told_that_the_journal_has_grown,
                 one_who_stayed_away_too_long_is_told,
+                a_place_that_the_journal_does_not_have_is_told,
                 hints_begin_with_a_look_at_everything,
                 a_release_is_hinted_and_the_look_finds_it,
             }

@@ -8,7 +8,7 @@ use tenure_core::{
     Amend, Amended, ElectionName, ElectionView, Entry, Happening, Incarnation, MAX_DRIFT_PPM,
     MemberId, MemberRef, Namespace, Note, Profile, Query, Seq, Snapshot, widened,
 };
-use tenure_store::{Capabilities, Followed, Following, From, Judge, SharedStore};
+use tenure_store::{Capabilities, Followed, Following, Judge, Page, SharedStore};
 
 use crate::actor::Actor;
 use crate::case::ensure;
@@ -156,8 +156,13 @@ impl<'h> World<'h> {
         self.amend(Amend::Evict { member, now, by: Note::new("ops") }).await
     }
 
-    pub(crate) async fn follow(&self, from: From) -> Outcome<Box<dyn Following>> {
-        Ok(self.store().await.follow(&self.ns, from).await?)
+    pub(crate) async fn follow(&self) -> Outcome<Box<dyn Following>> {
+        Ok(self.store().await.follow(&self.ns).await?)
+    }
+
+    /// A page of the journal.
+    pub(crate) async fn page(&self, after: Seq) -> Outcome<Page> {
+        Ok(self.store().await.journal(&self.ns, after).await?)
     }
 
     /// Waits for the next thing followed, letting time pass for stores that have
@@ -172,27 +177,32 @@ impl<'h> World<'h> {
         Err(CaseFailure::new("nothing was heard although something happened"))
     }
 
-    /// Entries after `position` until there are at least `count`, gap-free.
-    pub(crate) async fn entries(&self, position: Seq, count: usize) -> Outcome<Vec<Entry>> {
-        let mut following = self.follow(From::After(position)).await?;
+    /// Every entry after `position`.
+    pub(crate) async fn entries(&self, mut position: Seq) -> Outcome<Vec<Entry>> {
         let mut entries = Vec::new();
-        while entries.len() < count {
-            match self.heard(&mut *following).await? {
-                Followed::Entries(more) => entries.extend(more),
-                Followed::Hint(_) => {}
-                Followed::Trimmed(seq) => {
+        loop {
+            match self.page(position).await? {
+                Page::Entries(more) => match more.last() {
+                    Some(last) if last.seq > position => {
+                        position = last.seq;
+                        entries.extend(more);
+                    }
+                    Some(last) => {
+                        let said = format!("after {position} there is no entry {}", last.seq);
+                        return Err(CaseFailure::new(said));
+                    }
+                    None => return Ok(entries),
+                },
+                Page::Trimmed(seq) => {
                     return Err(CaseFailure::new(format!("trimmed up to {seq} already")));
                 }
             }
         }
-        Ok(entries)
     }
 
     /// What the journal says happened so far.
     pub(crate) async fn happenings(&self) -> Outcome<Vec<Happening>> {
-        let seq = self.read(&Query::nothing()).await?.seq;
-        let count = usize::try_from(seq.get()).unwrap_or(usize::MAX);
-        Ok(self.entries(Seq::START, count).await?.into_iter().map(|e| e.what).collect())
+        Ok(self.entries(Seq::START).await?.into_iter().map(|e| e.what).collect())
     }
 }
 

@@ -103,7 +103,7 @@ impl Inner {
 
     /// Prepares the bare statement, where it is allowed and safe.
     async fn beat_statement(&self, session: &Arc<Session>) -> Result<()> {
-        if !self.hub.is_native() {
+        if !self.notifications.is_native() {
             return Ok(());
         }
         let prepare = async {

@@ -1,4 +1,5 @@
-//! Following the journal, or the hints it amounts to.
+//! Following a namespace: what notifications say is passed on without a query; where
+//! they do not arrive, a look at the journal says it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,99 +7,80 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tenure_core::{Entry, Hint, Namespace, Seq};
-use tenure_store::{Followed, Following, From, Result};
+use tenure_store::{Followed, Following, Result};
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use crate::store::Inner;
+use crate::store::{Inner, PAGE};
 use crate::watch::{Event, Interest};
 
-/// The most entries taken at a time.
-const BATCH: i64 = 500;
-
-/// Someone who follows one namespace from a position on.
+/// Someone who follows one namespace.
 pub(crate) struct Follower {
     inner: Arc<Inner>,
     ns: Namespace,
     interest: Interest,
     events: broadcast::Receiver<Event>,
+    /// Up to where the journal was turned into hints by looks.
     position: Seq,
     /// Where the journal stood at the beginning: what is older is no news.
     begun: Seq,
-    /// There may be entries after `position`.
+    /// There may be entries after `position` of which no notification told.
     pending: bool,
-    /// Hints not delivered yet; `None` for one who follows the entries.
-    hints: Option<VecDeque<Hint>>,
+    /// What is not delivered yet.
+    ready: VecDeque<Followed>,
 }
 
 impl Follower {
-    pub(crate) async fn new(inner: Arc<Inner>, ns: &Namespace, from: From) -> Result<Self> {
+    pub(crate) async fn new(inner: Arc<Inner>, ns: &Namespace) -> Result<Self> {
         // Listening begins before looking, so that no change falls between.
-        let (events, interest) = (inner.hub.subscribe(), inner.hub.follow(ns));
+        let (events, interest) = (inner.notifications.subscribe(), inner.notifications.follow(ns));
         // Where it stands, and whether anybody would be notified.
         let places = inner.positions(&[ns.to_string()]).await?;
         let here = places.first().map_or(0, |place| place.seq);
-        inner.hub.begun_at(ns, here);
+        inner.notifications.begun_at(ns, here);
         if places.iter().any(|place| place.quiet) {
-            inner.hub.hushed();
+            inner.notifications.hushed();
         }
-        let (position, hints) = match from {
-            From::After(position) => (position, None),
-            From::Hints => (Seq::new(here), Some(VecDeque::from([Hint::Anything]))),
-        };
-        let pending = hints.is_none();
-        let (ns, begun) = (ns.clone(), position);
-        Ok(Self { inner, ns, interest, events, position, begun, pending, hints })
+        let (ns, position) = (ns.clone(), Seq::new(here));
+        let ready = VecDeque::from([Followed::Hint(Hint::Anything)]);
+        Ok(Self { inner, ns, interest, events, position, begun: position, pending: false, ready })
     }
 
-    /// Looks for entries, and takes them. Nothing moves before the answer is
-    /// there, so that a future dropped while waiting loses nothing.
-    async fn look(&mut self) -> Result<Option<Followed>> {
-        let page = self.inner.journal(&self.ns, self.position, BATCH).await?;
-        // Entries may be gone at either end: trimmed, or forgotten by a server
-        // that was promoted or restored.
-        if self.position < page.trimmed || self.position > page.seq {
-            self.position = page.trimmed.max(self.position.min(page.seq));
-            let Some(hints) = &mut self.hints else {
-                return Ok(Some(Followed::Trimmed(self.position)));
-            };
-            hints.push_back(Hint::Anything);
-            return Ok(None);
-        }
+    /// Looks for entries, and takes what they amount to. Nothing moves before the answer
+    /// is there, so that a future dropped while waiting loses nothing.
+    async fn look(&mut self) -> Result<()> {
+        let page = self.inner.journal(&self.ns, self.position).await?;
         let behind = page.seq.get().saturating_sub(self.position.get());
-        if let Some(hints) = self.hints.as_mut().filter(|_| behind > BATCH.unsigned_abs()) {
+        if let Some(place) = page.place_to_go_on_from(self.position) {
+            self.position = place;
+            self.ready.push_back(Followed::Hint(Hint::Anything));
+        } else if behind > PAGE.unsigned_abs() {
             self.position = page.seq;
-            hints.push_back(Hint::Anything);
-            return Ok(None);
+            self.ready.push_back(Followed::Hint(Hint::Anything));
+        } else if let Some(last) = page.entries.last() {
+            self.position = last.seq;
+            self.ready.extend(Entry::hints(&page.entries).map(Followed::Hint));
+        } else {
+            self.pending = false;
+            return Ok(());
         }
-        match page.entries.last() {
-            Some(last) => self.position = last.seq,
-            None => self.pending = false,
-        }
-        let Some(hints) = &mut self.hints else {
-            let entries = page.entries;
-            return Ok((!entries.is_empty()).then_some(Followed::Entries(entries)));
-        };
-        hints.extend(Entry::hints(&page.entries));
-        Ok(None)
+        self.ready.push_back(Followed::Grown(page.seq));
+        Ok(())
     }
 
     /// Takes note of an event.
     fn take(&mut self, event: Event) {
-        match (event, &mut self.hints) {
-            (Event::Reconnected, hints) => {
-                // What the look finds is told besides; the hint itself is that
-                // there was a gap.
-                hints.as_mut().into_iter().for_each(|hints| hints.push_back(Hint::Anything));
-                self.pending |= hints.is_none();
-            }
-            (Event::News { ns, .. }, _) if *ns != *self.interest.name() => {}
-            (Event::News { seq, hints: Some(told), .. }, Some(hints)) => {
+        match event {
+            // What a look finds is told besides; the hint itself is that there was a gap.
+            Event::Reconnected => self.ready.push_back(Followed::Hint(Hint::Anything)),
+            Event::News { ns, .. } if *ns != *self.interest.name() => {}
+            Event::News { seq, hints: Some(told), .. } => {
                 // The number may be forged: it must not make us deaf (N1).
                 if seq > self.begun.get() || told.contains(&Hint::Anything) {
-                    hints.extend(told.iter().cloned());
+                    self.ready.extend(told.iter().cloned().map(Followed::Hint));
                 }
+                self.ready.push_back(Followed::Grown(Seq::new(seq)));
             }
-            (Event::News { seq, .. }, _) => self.pending |= seq != self.position.get(),
+            Event::News { seq, hints: None, .. } => self.pending |= seq != self.position.get(),
         }
     }
 }
@@ -107,13 +89,11 @@ impl Follower {
 impl Following for Follower {
     async fn next(&mut self) -> Result<Followed> {
         loop {
-            if let Some(hint) = self.hints.as_mut().and_then(VecDeque::pop_front) {
-                return Ok(Followed::Hint(hint));
+            if let Some(followed) = self.ready.pop_front() {
+                return Ok(followed);
             }
             if self.pending {
-                if let Some(followed) = self.look().await? {
-                    return Ok(followed);
-                }
+                self.look().await?;
                 continue;
             }
             match self.events.recv().await {

@@ -12,7 +12,7 @@ use tenure_store::{Backoff, jittered};
 use tokio::time::Instant;
 
 use crate::store::Inner;
-use crate::watch::{Hearing, Hub};
+use crate::watch::{Hearing, Notifications};
 
 /// How long a notification of our own may take.
 const PROBE: Duration = Duration::from_secs(1);
@@ -43,7 +43,7 @@ pub(crate) async fn probe(inner: &Inner) -> Hearing {
 
 /// From now on it is so.
 fn turn(inner: &Inner, hearing: Hearing) {
-    let was = inner.hub.set_hearing(hearing);
+    let was = inner.notifications.set_hearing(hearing);
     if was == hearing {
         return;
     }
@@ -63,10 +63,10 @@ async fn notification_arrives(inner: &Inner) -> bool {
     }
     // An empty first line is no namespace: nobody takes it for news.
     let payload = format!("\n{:032x}", u128::from_ne_bytes(random));
-    inner.hub.expect(Some(payload.clone()));
+    inner.notifications.expect(Some(payload.clone()));
     let arrives = inner.notify(&payload).await.is_ok()
-        && tokio::time::timeout(PROBE, inner.hub.probed()).await.is_ok();
-    inner.hub.expect(None);
+        && tokio::time::timeout(PROBE, inner.notifications.probed()).await.is_ok();
+    inner.notifications.expect(None);
     arrives
 }
 
@@ -88,7 +88,7 @@ impl Again {
 }
 
 /// Keeps the listening connection up, and looks where it does not help. Ends with the store.
-pub(crate) async fn keep(inner: Weak<Inner>, hub: Arc<Hub>) {
+pub(crate) async fn keep(inner: Weak<Inner>, notifications: Arc<Notifications>) {
     let mut reconnect = RECONNECT;
     let mut probed = true;
     let mut again = Again::new();
@@ -103,7 +103,7 @@ pub(crate) async fn keep(inner: Weak<Inner>, hub: Arc<Hub>) {
         let poll = store.options.poll;
         let wait = if store.requests.is_up() {
             reconnect.reset();
-            let due = match hub.hearing() {
+            let due = match notifications.hearing() {
                 Hearing::Native | Hearing::Off => false,
                 Hearing::Filling => true,
                 Hearing::Unheard => Instant::now() >= again.at,
@@ -118,17 +118,17 @@ pub(crate) async fn keep(inner: Weak<Inner>, hub: Arc<Hub>) {
                 store.own_sessions().await;
                 probed = true;
             }
-            if look(&store).await && hub.is_native() {
+            if look(&store).await && notifications.is_native() {
                 turn(&store, Hearing::Filling);
             }
-            jittered(if hub.is_native() { poll * RARELY } else { poll })
+            jittered(if notifications.is_native() { poll * RARELY } else { poll })
         } else {
             reconnect.pause()
         };
         let up = store.requests.is_up();
         drop(store);
         let least = Instant::now() + poll / RARELY;
-        drop(tokio::time::timeout(wait, hub.stirred()).await);
+        drop(tokio::time::timeout(wait, notifications.stirred()).await);
         // Whatever rings, perhaps a stranger's notification: looks are paced (P12).
         if up && inner.upgrade().is_some_and(|store| store.requests.is_up()) {
             tokio::time::sleep_until(least).await;
@@ -139,13 +139,13 @@ pub(crate) async fn keep(inner: Weak<Inner>, hub: Arc<Hub>) {
 /// Looks where the journals of the namespaces stand that are followed; says whether nobody
 /// is notified in one of them.
 async fn look(store: &Inner) -> bool {
-    let names = store.hub.names();
+    let names = store.notifications.names();
     if names.is_empty() {
         return false;
     }
     match store.positions(&names).await {
         Ok(found) => {
-            found.iter().for_each(|place| store.hub.seen(&place.ns, place.seq));
+            found.iter().for_each(|place| store.notifications.seen(&place.ns, place.seq));
             found.iter().any(|place| place.quiet)
         }
         Err(error) => {

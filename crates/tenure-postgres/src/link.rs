@@ -13,7 +13,7 @@ use crate::owners;
 use crate::patience::Patience;
 use crate::schema::quoted;
 use crate::session::Session;
-use crate::watch::Hub;
+use crate::watch::Notifications;
 
 /// What a link is for.
 ///
@@ -32,7 +32,7 @@ pub(crate) enum Purpose {
 pub(crate) struct Link {
     purpose: Purpose,
     options: Arc<PostgresOptions>,
-    hub: Arc<Hub>,
+    notifications: Arc<Notifications>,
     session: Mutex<Option<Arc<Session>>>,
     /// Held while connecting, so that those who come meanwhile share the result.
     connecting: tokio::sync::Mutex<()>,
@@ -60,9 +60,13 @@ impl Often {
 }
 
 impl Link {
-    pub(crate) fn new(purpose: Purpose, options: Arc<PostgresOptions>, hub: Arc<Hub>) -> Self {
+    pub(crate) fn new(
+        purpose: Purpose,
+        options: Arc<PostgresOptions>,
+        notifications: Arc<Notifications>,
+    ) -> Self {
         let (session, connecting) = (Mutex::new(None), tokio::sync::Mutex::new(()));
-        Self { purpose, options, hub, session, connecting, patience: Patience::default() }
+        Self { purpose, options, notifications, session, connecting, patience: Patience::default() }
     }
 
     /// The session that stands, if one does.
@@ -98,7 +102,7 @@ impl Link {
             .map(Arc::new)?;
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&session));
         if self.purpose == Purpose::Requests {
-            self.hub.reconnected();
+            self.notifications.reconnected();
         }
         Ok(session)
     }
@@ -106,10 +110,10 @@ impl Link {
     async fn connect(&self) -> Result<Session> {
         // Only where it was listened for does a notification prove anything: a
         // pooler may hand the listening session to the one that notifies.
-        let hub = (self.purpose == Purpose::Requests).then_some(&self.hub);
-        let session = Session::connect(&self.options, hub).await?;
+        let notifications = (self.purpose == Purpose::Requests).then_some(&self.notifications);
+        let session = Session::connect(&self.options, notifications).await?;
         owners::check(&session.client, &self.options).await?;
-        if self.hub.is_native() {
+        if self.notifications.is_native() {
             self.own(&session).await?;
         }
         if self.purpose == Purpose::Requests && self.options.listen {
@@ -171,7 +175,7 @@ impl Link {
         sql: &Often,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>> {
-        if !self.hub.is_native() {
+        if !self.notifications.is_native() {
             return Box::pin(self.ask(doing, effect, &sql.call, params)).await;
         }
         let session = self.session().await?;

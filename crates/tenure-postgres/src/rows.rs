@@ -293,10 +293,19 @@ impl SnapshotRow {
 }
 
 /// A part of the journal, and how much of it there is.
-pub(crate) struct Page {
+pub(crate) struct JournalPage {
     pub(crate) seq: Seq,
     pub(crate) trimmed: Seq,
     pub(crate) entries: Vec<Entry>,
+}
+
+impl JournalPage {
+    /// Where to go on if what follows a place is not here: entries may be gone at either
+    /// end, trimmed, or forgotten by a server that was promoted or restored.
+    pub(crate) fn place_to_go_on_from(&self, after: Seq) -> Option<Seq> {
+        let gone = after < self.trimmed || after > self.seq;
+        gone.then(|| self.trimmed.max(after.min(self.seq)))
+    }
 }
 
 #[derive(Deserialize)]
@@ -307,8 +316,8 @@ pub(crate) struct PageRow {
 }
 
 impl PageRow {
-    pub(crate) fn page(self) -> Result<Page> {
-        Ok(Page {
+    pub(crate) fn page(self) -> Result<JournalPage> {
+        Ok(JournalPage {
             seq: Seq::new(unsigned(self.seq)),
             trimmed: Seq::new(unsigned(self.trimmed)),
             entries: self.entries.into_iter().map(EntryRow::entry).collect::<Result<_>>()?,

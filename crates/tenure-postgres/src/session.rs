@@ -16,7 +16,7 @@ use crate::address::Address;
 use crate::link::Param;
 use crate::options::{PostgresOptions, SslMode};
 use crate::tls::MakeTls;
-use crate::watch::Hub;
+use crate::watch::Notifications;
 use crate::{error, options, passfile, schema};
 
 /// A session. Dropping it ends the connection at once: what was in flight may
@@ -43,12 +43,15 @@ impl Drop for Session {
 
 impl Session {
     /// Connects to the first host that is up and, unless the URL says
-    /// otherwise, takes writes. Notifications go to the hub, if one is given.
-    pub(crate) async fn connect(options: &PostgresOptions, hub: Option<&Arc<Hub>>) -> Result<Self> {
+    /// otherwise, takes writes. What it hears goes to `notifications`, if it listens.
+    pub(crate) async fn connect(
+        options: &PostgresOptions,
+        notifications: Option<&Arc<Notifications>>,
+    ) -> Result<Self> {
         let addresses = options.addresses_in_turn();
         let mut failed = None;
         for address in &addresses {
-            match Self::connect_to(options, address, addresses.len(), hub).await {
+            match Self::connect_to(options, address, addresses.len(), notifications).await {
                 Ok(session) => return Ok(session),
                 Err(error) => failed = Some(error),
             }
@@ -60,7 +63,7 @@ impl Session {
         options: &PostgresOptions,
         address: &Address,
         of: usize,
-        hub: Option<&Arc<Hub>>,
+        notifications: Option<&Arc<Notifications>>,
     ) -> Result<Self> {
         use tokio_postgres::config::SslMode as Driver;
         let mut config = options.config.clone();
@@ -71,7 +74,7 @@ impl Session {
             config.connect_timeout(share);
         }
         if config.get_application_name().is_none() {
-            let what = if hub.is_some() { "requests" } else { "heartbeats" };
+            let what = if notifications.is_some() { "requests" } else { "heartbeats" };
             config.application_name(options::application_name(what));
         }
         // The file may have changed since the last time.
@@ -95,16 +98,16 @@ impl Session {
             }
         };
         let warnings = Arc::new(AtomicU64::new(0));
-        let (hub, counted) = (hub.cloned(), Arc::clone(&warnings));
+        let (notifications, counted) = (notifications.cloned(), Arc::clone(&warnings));
         // A socket is on this machine: as libpq, it is spoken to in the clear.
         let (client, carrier) = if options.ssl == SslMode::Disable || address.is_socket() {
             config.ssl_mode(Driver::Disable);
             let (client, connection) = config.connect(NoTls).await.map_err(failed)?;
-            (client, tokio::spawn(carry(connection, hub, counted)))
+            (client, tokio::spawn(carry(connection, notifications, counted)))
         } else {
             let tls = MakeTls::new(options)?;
             let (client, connection) = config.connect(tls).await.map_err(failed)?;
-            (client, tokio::spawn(carry(connection, hub, counted)))
+            (client, tokio::spawn(carry(connection, notifications, counted)))
         };
         let (beat, owns, often) = (OnceCell::new(), AtomicBool::new(false), Mutex::default());
         Ok(Self { client, beat, owns, often, warnings, carrier })
@@ -206,7 +209,7 @@ impl Session {
 /// before the end of that answer is passed on.
 async fn carry<S, T>(
     mut connection: Connection<S, T>,
-    hub: Option<Arc<Hub>>,
+    notifications: Option<Arc<Notifications>>,
     warnings: Arc<AtomicU64>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -215,7 +218,7 @@ async fn carry<S, T>(
     loop {
         match poll_fn(|cx| connection.poll_message(cx)).await {
             Some(Ok(AsyncMessage::Notification(note))) => {
-                hub.iter().for_each(|hub| hub.heard(&note));
+                notifications.iter().for_each(|notifications| notifications.heard(&note));
             }
             Some(Ok(AsyncMessage::Notice(notice))) => {
                 if *notice.code() == SqlState::WARNING {
@@ -232,5 +235,5 @@ async fn carry<S, T>(
         }
     }
     drop(connection);
-    hub.iter().for_each(|hub| hub.parted());
+    notifications.iter().for_each(|notifications| notifications.parted());
 }

@@ -8,7 +8,7 @@ use tenure_core::{
     NamesView, Namespace, Query, Release, Seq, Snapshot, WhichNames,
 };
 use tenure_store::{
-    BootClock, Capabilities, Clock, Error, ErrorKind, Following, From, Identity, Result,
+    BootClock, Capabilities, Clock, Error, ErrorKind, Following, Identity, Page, Result,
     SharedStore, Store, Watch,
 };
 use tokio_postgres::types::Type;
@@ -19,12 +19,14 @@ use crate::follow::Follower;
 use crate::keeper;
 use crate::link::{Link, Purpose};
 use crate::options::PostgresOptions;
-use crate::rows::Page;
+use crate::rows::JournalPage;
 use crate::schema;
 use crate::texts::Texts;
 use crate::verbs::{Bids, Place, Way};
-use crate::watch::Hub;
+use crate::watch::Notifications;
 
+/// The most journal entries in one answer.
+pub(crate) const PAGE: i64 = 500;
 /// The most bids or releases in one request.
 const BATCH: usize = 1_000;
 /// How long to leave a fenced transaction alone before a claim is repeated.
@@ -53,7 +55,7 @@ pub struct PostgresStore {
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) options: Arc<PostgresOptions>,
-    pub(crate) hub: Arc<Hub>,
+    pub(crate) notifications: Arc<Notifications>,
     pub(crate) beats: Link,
     pub(crate) requests: Link,
     pub(crate) texts: Texts,
@@ -71,14 +73,14 @@ impl PostgresStore {
     /// wrong URL is noticed.
     pub async fn open(options: PostgresOptions) -> Result<Self> {
         let options = Arc::new(options.checked()?);
-        let hub = Arc::new(Hub::new(&options.schema));
-        let link = |purpose| Link::new(purpose, Arc::clone(&options), Arc::clone(&hub));
+        let notifications = Arc::new(Notifications::new(&options.schema));
+        let link = |purpose| Link::new(purpose, Arc::clone(&options), Arc::clone(&notifications));
         let inner = Arc::new(Inner {
             beats: link(Purpose::Heartbeats),
             requests: link(Purpose::Requests),
             texts: Texts::new(&options.schema),
             options,
-            hub,
+            notifications,
             known: Known::default(),
             identity: OnceLock::new(),
         });
@@ -89,8 +91,8 @@ impl PostgresStore {
         inner.beats.session().await?;
         keeper::probe(&inner).await;
         inner.own_sessions().await;
-        let (weak, hub) = (Arc::downgrade(&inner), Arc::clone(&inner.hub));
-        tokio::spawn(keeper::keep(weak, hub));
+        let (weak, notifications) = (Arc::downgrade(&inner), Arc::clone(&inner.notifications));
+        tokio::spawn(keeper::keep(weak, notifications));
         Ok(Self { inner })
     }
 
@@ -122,8 +124,8 @@ impl Inner {
         Way { link, texts: &self.texts, lock_wait: self.options.lock_wait() }
     }
 
-    pub(crate) async fn journal(&self, ns: &Namespace, after: Seq, limit: i64) -> Result<Page> {
-        self.way(&self.requests).journal(ns, after, limit).await
+    pub(crate) async fn journal(&self, ns: &Namespace, after: Seq) -> Result<JournalPage> {
+        self.way(&self.requests).journal(ns, after).await
     }
 
     pub(crate) async fn positions(&self, names: &[String]) -> Result<Vec<Place>> {
@@ -159,7 +161,7 @@ impl Inner {
 
     /// Once it is known that the sessions are ours alone, sets them up so.
     pub(crate) async fn own_sessions(&self) {
-        if !self.hub.is_native() {
+        if !self.notifications.is_native() {
             return;
         }
         for link in [&self.requests, &self.beats] {
@@ -244,8 +246,16 @@ impl Store for PostgresStore {
         self.way().read(ns, query).await
     }
 
-    async fn follow(&self, ns: &Namespace, from: From) -> Result<Box<dyn Following>> {
-        Ok(Box::new(Follower::new(Arc::clone(&self.inner), ns, from).await?))
+    async fn journal(&self, ns: &Namespace, after: Seq) -> Result<Page> {
+        let page = self.inner.journal(ns, after).await?;
+        Ok(match page.place_to_go_on_from(after) {
+            Some(place) => Page::Trimmed(place),
+            None => Page::Entries(page.entries),
+        })
+    }
+
+    async fn follow(&self, ns: &Namespace) -> Result<Box<dyn Following>> {
+        Ok(Box::new(Follower::new(Arc::clone(&self.inner), ns).await?))
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -253,7 +263,7 @@ impl Store for PostgresStore {
         if let Some(identity) = self.inner.identity.get() {
             capabilities.identity = identity.clone();
         }
-        capabilities.polled_because = self.inner.hub.hearing().why();
+        capabilities.polled_because = self.inner.notifications.hearing().why();
         if capabilities.polled_because.is_some() {
             capabilities.watch = Watch::Polled(self.inner.options.poll);
         }

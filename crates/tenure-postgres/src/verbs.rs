@@ -15,9 +15,10 @@ use crate::beat::Figures;
 use crate::error::{Effect, damaged};
 use crate::link::Link;
 use crate::rows::{
-    Life, Page, PageRow, SnapshotRow, ViewRow, member, micros, parse, release_word, signed, span,
-    term_beats, timestamp, unsigned,
+    JournalPage, Life, PageRow, SnapshotRow, ViewRow, member, micros, parse, release_word, signed,
+    span, term_beats, timestamp, unsigned,
 };
+use crate::store::PAGE;
 use crate::texts::Texts;
 
 /// One request's way: where it goes, in which words, and how long it may wait
@@ -383,7 +384,7 @@ impl Way<'_> {
         Ok(Snapshot { elections: vec![view], ..Snapshot::default() })
     }
 
-    pub(crate) async fn journal(&self, ns: &Namespace, after: Seq, limit: i64) -> Result<Page> {
+    pub(crate) async fn journal(&self, ns: &Namespace, after: Seq) -> Result<JournalPage> {
         let rows = self
             .link
             .ask_often(
@@ -393,7 +394,7 @@ impl Way<'_> {
                 &[
                     (&ns.as_str(), Type::TEXT),
                     (&signed(after.get()), Type::INT8),
-                    (&limit, Type::INT8),
+                    (&PAGE, Type::INT8),
                 ],
             )
             .await?;

@@ -64,7 +64,7 @@ type Followers = (usize, Option<u64>);
 
 /// Where notifications arrive and followers wait.
 #[derive(Debug)]
-pub(crate) struct Hub {
+pub(crate) struct Notifications {
     channel: String,
     events: broadcast::Sender<Event>,
     hearing: watch::Sender<Hearing>,
@@ -77,7 +77,7 @@ pub(crate) struct Hub {
     followed: Mutex<HashMap<Arc<str>, Followers>>,
 }
 
-impl Hub {
+impl Notifications {
     pub(crate) fn new(channel: &str) -> Self {
         Self {
             channel: channel.to_owned(),
@@ -202,7 +202,7 @@ impl Hub {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         followed.entry(Arc::clone(&name)).or_insert((0, None)).0 += 1;
         drop(followed);
-        Interest { hub: Arc::clone(self), name }
+        Interest { notifications: Arc::clone(self), name }
     }
 
     pub(crate) fn names(&self) -> Vec<String> {
@@ -230,7 +230,7 @@ impl Hub {
 /// That somebody follows a namespace.
 #[derive(Debug)]
 pub(crate) struct Interest {
-    hub: Arc<Hub>,
+    notifications: Arc<Notifications>,
     name: Arc<str>,
 }
 
@@ -242,7 +242,8 @@ impl Interest {
 
 impl Drop for Interest {
     fn drop(&mut self) {
-        let mut followed = self.hub.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut followed =
+            self.notifications.followed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((count, _)) = followed.get_mut(&self.name) {
             *count -= 1;
             if *count == 0 {

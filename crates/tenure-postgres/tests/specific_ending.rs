@@ -13,7 +13,7 @@ use tenure_core::{
     Amend, Bid, Claimed, Claims, Happening, Heartbeat, MemberRef, Nonce, Note, Query, Seq,
 };
 use tenure_postgres::PostgresStore;
-use tenure_store::{Followed, From, Store};
+use tenure_store::{Page, Store};
 
 const BATCH: usize = 1_000;
 const SHORT: Duration = Duration::from_millis(300);
@@ -37,11 +37,9 @@ async fn seq(store: &PostgresStore) -> u64 {
 }
 
 async fn told_after(store: &PostgresStore, seq: u64) -> Vec<Happening> {
-    let mut following = store.follow(&ns(), From::After(Seq::new(seq))).await.unwrap();
-    loop {
-        if let Followed::Entries(entries) = following.next().await.unwrap() {
-            return entries.into_iter().map(|entry| entry.what).collect();
-        }
+    match store.journal(&ns(), Seq::new(seq)).await.unwrap() {
+        Page::Entries(entries) => entries.into_iter().map(|entry| entry.what).collect(),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -12,7 +12,7 @@ use common::words::*;
 use common::{Place, admin, connect, until, waits_for_a_lock};
 use tenure_core::{Beat, Claimed, Claims, Era, Hint, Priority, Query};
 use tenure_postgres::{PostgresOptions, PostgresStore};
-use tenure_store::{ErrorKind, Followed, From, Store};
+use tenure_store::{ErrorKind, Followed, Store};
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
@@ -292,7 +292,7 @@ async fn terms_survive_a_killed_server_and_sessions_are_made_again() {
     let mut server = tokio::task::spawn_blocking(Server::start).await.unwrap();
     let store = open(&server.url()).await;
     let term = leader(&store, "a", 1, "e").await;
-    let mut hints = store.follow(&ns(), From::Hints).await.unwrap();
+    let mut hints = store.follow(&ns()).await.unwrap();
     assert_eq!(hints.next().await.unwrap(), Followed::Hint(Hint::Anything));
     server.kill();
     let error = store.heartbeat(&ns(), &beat(&term.member)).await.unwrap_err();

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use common::words::*;
 use common::{Place, url};
 use tenure_core::{Hint, Profile};
-use tenure_store::{Followed, From, Store};
+use tenure_store::{Followed, Store};
 
 /// The document that people copy from, with the names of this test put in.
 fn document(language: &str, schema: &str) -> String {
@@ -59,7 +59,7 @@ async fn psql_leads_and_hands_over_to_rust() {
     let holder = view.holder.expect("psql leads");
     assert_eq!(holder.member.id.as_str(), "psql-1");
     assert_eq!(holder.profile, Profile::new(["10.0.0.7:8080"], b"").unwrap());
-    let mut hints = store.follow(&ns(), From::Hints).await.unwrap();
+    let mut hints = store.follow(&ns()).await.unwrap();
     assert_eq!(hints.next().await.unwrap(), Followed::Hint(Hint::Anything));
     psql(resigns);
     let vacant = Hint::Vacant { election: election("nightly-report"), heir: None };

@@ -1,4 +1,4 @@
-//! Following the journal, or the hints it amounts to.
+//! Following a namespace, and reading its journal page by page.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rusqlite::params;
 use tenure_core::{Entry, Hint, Incarnation, Namespace, Seq};
-use tenure_store::{Followed, Following, From, Result};
+use tenure_store::{Followed, Following, Page, Result};
 use tokio::sync::watch;
 
 use crate::error::Outcome;
@@ -18,53 +18,42 @@ use crate::txn::{Txn, place};
 /// The most entries taken at a time.
 const BATCH: usize = 500;
 
-/// Someone who follows one namespace from a position on.
+/// Someone who follows one namespace.
 pub(crate) struct Follower {
     inner: Arc<Inner>,
     ns: Namespace,
+    /// Up to where the journal was turned into hints.
     position: Seq,
     stirred: watch::Receiver<u64>,
-    /// For one who follows hints; `None` for one who follows the entries.
-    hints: Option<Hints>,
-}
-
-struct Hints {
-    ready: VecDeque<Hint>,
+    /// What is not delivered yet.
+    ready: VecDeque<Followed>,
     /// How many of the deaths noticed were looked at.
     deaths: u64,
 }
 
 /// What a look found.
-enum Looked {
-    Trimmed(Seq),
-    Found { entries: Vec<Entry>, gone: Vec<Incarnation> },
+struct Looked {
+    page: Page,
+    gone: Vec<Incarnation>,
 }
 
 impl Follower {
-    pub(crate) async fn new(inner: Arc<Inner>, ns: &Namespace, from: From) -> Result<Self> {
+    pub(crate) async fn new(inner: Arc<Inner>, ns: &Namespace) -> Result<Self> {
+        // Nothing that happens from this moment on is missed, even if the
+        // first look comes much later.
         let stirred = inner.shared.stirred.subscribe();
-        let (position, hints) = match from {
-            From::After(position) => (position, None),
-            // Nothing that happens from this moment on is missed, even if the
-            // first look comes much later.
-            From::Hints => {
-                let deaths = inner.shared.gone.count();
-                let here = inner.look("beginning to follow", ns, |txn| Ok(txn.seq())).await?;
-                (here, Some(Hints { ready: VecDeque::from([Hint::Anything]), deaths }))
-            }
-        };
-        Ok(Self { inner, ns: ns.clone(), position, stirred, hints })
+        let deaths = inner.shared.gone.count();
+        let position = inner.look("beginning to follow", ns, |txn| Ok(txn.seq())).await?;
+        let ready = VecDeque::from([Followed::Hint(Hint::Anything)]);
+        Ok(Self { inner, ns: ns.clone(), position, stirred, ready, deaths })
     }
 
     /// Looks for what there is, and takes it. Nothing moves before the answer
     /// is there, so that a future dropped while waiting loses nothing.
-    async fn poll(&mut self) -> Result<Option<Followed>> {
-        let deaths = match &self.hints {
-            Some(hints) => self.inner.shared.gone.after(hints.deaths),
-            None => Some(Vec::new()),
-        };
-        let forgotten = deaths.is_none();
+    async fn look(&mut self) -> Result<()> {
         let seen = self.inner.shared.gone.count();
+        let deaths = self.inner.shared.gone.after(self.deaths);
+        let forgotten = deaths.is_none();
         let deaths = deaths.unwrap_or_default();
         let told = deaths.len() as u64;
         let position = self.position;
@@ -72,46 +61,37 @@ impl Follower {
             .inner
             .look("following the journal", &self.ns, move |txn| look(txn, position, deaths));
         let looked = looked.await?;
-        if let Some(hints) = &mut self.hints {
-            if forgotten {
-                hints.deaths = seen;
-                hints.ready.push_back(Hint::Anything);
-            } else {
-                hints.deaths += told;
-            }
+        if forgotten {
+            self.deaths = seen;
+            self.ready.push_back(Followed::Hint(Hint::Anything));
+        } else {
+            self.deaths += told;
         }
-        Ok(self.take(looked))
+        self.take(looked);
+        Ok(())
     }
 
-    fn take(&mut self, looked: Looked) -> Option<Followed> {
-        let (entries, gone) = match looked {
-            Looked::Trimmed(upto) => {
-                self.position = upto;
-                let Some(hints) = &mut self.hints else { return Some(Followed::Trimmed(upto)) };
-                hints.ready.push_back(Hint::Anything);
-                return hints.ready.pop_front().map(Followed::Hint);
+    fn take(&mut self, looked: Looked) {
+        let Looked { page, gone } = looked;
+        self.ready.extend(gone.into_iter().map(Hint::Gone).map(Followed::Hint));
+        match page {
+            Page::Entries(entries) => {
+                let Some(last) = entries.last() else { return };
+                self.position = last.seq;
+                self.ready.extend(Entry::hints(&entries).map(Followed::Hint));
             }
-            Looked::Found { entries, gone } => (entries, gone),
-        };
-        if let Some(last) = entries.last() {
-            self.position = last.seq;
+            Page::Trimmed(place) => {
+                self.position = place;
+                self.ready.push_back(Followed::Hint(Hint::Anything));
+            }
         }
-        let Some(hints) = &mut self.hints else {
-            return (!entries.is_empty()).then_some(Followed::Entries(entries));
-        };
-        hints.ready.extend(gone.into_iter().map(Hint::Gone));
-        hints.ready.extend(Entry::hints(&entries));
-        hints.ready.pop_front().map(Followed::Hint)
+        self.ready.push_back(Followed::Grown(self.position));
     }
 }
 
 /// What happened after `position`, and which of `deaths` concern this
 /// namespace.
 fn look(txn: &Txn<'_>, position: Seq, deaths: Vec<Incarnation>) -> Outcome<Looked> {
-    let (_, trimmed) = place(txn.db, txn.ns)?;
-    if position.get() < trimmed {
-        return Ok(Looked::Trimmed(Seq::new(trimmed)));
-    }
     let mut gone = Vec::new();
     for life in deaths {
         let sql = include_str!("sql/member_exists_in.sql");
@@ -119,29 +99,32 @@ fn look(txn: &Txn<'_>, position: Seq, deaths: Vec<Incarnation>) -> Outcome<Looke
             gone.push(life);
         }
     }
-    let entries = journal::after(txn.db, txn.ns, position, BATCH)?;
-    Ok(Looked::Found { entries, gone })
+    Ok(Looked { page: page(txn, position)?, gone })
+}
+
+/// A page of the journal.
+pub(crate) fn page(txn: &Txn<'_>, after: Seq) -> Outcome<Page> {
+    let (last, trimmed) = place(txn.db, txn.ns)?;
+    if after.get() < trimmed || after.get() > last {
+        return Ok(Page::Trimmed(Seq::new(trimmed.max(after.get().min(last)))));
+    }
+    Ok(Page::Entries(journal::after(txn.db, txn.ns, after, BATCH)?))
 }
 
 #[async_trait]
 impl Following for Follower {
     async fn next(&mut self) -> Result<Followed> {
         loop {
-            if let Some(hint) = self.hints.as_mut().and_then(|hints| hints.ready.pop_front()) {
-                return Ok(Followed::Hint(hint));
+            if let Some(followed) = self.ready.pop_front() {
+                return Ok(followed);
             }
             // Marked as seen before looking, so that no change falls between.
             self.stirred.borrow_and_update();
-            let before = self.position;
-            if let Some(followed) = self.poll().await? {
-                return Ok(followed);
+            self.look().await?;
+            if self.ready.is_empty() {
+                // The sender is held by `inner`: it cannot be gone before us.
+                drop(self.stirred.changed().await);
             }
-            // Entries that amount to no hint: there may be more behind them.
-            if self.position != before {
-                continue;
-            }
-            // The sender is held by `inner`: it cannot be gone before us.
-            drop(self.stirred.changed().await);
         }
     }
 }

@@ -8,17 +8,17 @@ use async_trait::async_trait;
 use rusqlite::params;
 use tenure_core::{
     Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Examined, Heartbeat, Incarnation, Join,
-    Joined, MemberRef, NamesView, Namespace, Query, Release, Snapshot, WhichNames,
+    Joined, MemberRef, NamesView, Namespace, Query, Release, Seq, Snapshot, WhichNames,
 };
 use tenure_store::{
-    Capabilities, Error, ErrorKind, Following, From, Result, SharedStore, Store, Watch,
+    Capabilities, Error, ErrorKind, Following, Page, Result, SharedStore, Store, Watch,
 };
 use tokio::sync::{oneshot, watch};
 
 use crate::desk::{Desk, Durability, Office};
 use crate::era::Beside;
 use crate::error::Outcome;
-use crate::follow::Follower;
+use crate::follow::{self, Follower};
 use crate::identity::{FileId, Identity};
 use crate::judge::Sightings;
 use crate::lives::Lives;
@@ -321,8 +321,12 @@ impl Store for SqliteStore {
         self.inner.look("reading", ns, read).await
     }
 
-    async fn follow(&self, ns: &Namespace, from: From) -> Result<Box<dyn Following>> {
-        Ok(Box::new(Follower::new(Arc::clone(&self.inner), ns, from).await?))
+    async fn journal(&self, ns: &Namespace, after: Seq) -> Result<Page> {
+        self.inner.look("reading the journal", ns, move |txn| follow::page(txn, after)).await
+    }
+
+    async fn follow(&self, ns: &Namespace) -> Result<Box<dyn Following>> {
+        Ok(Box::new(Follower::new(Arc::clone(&self.inner), ns).await?))
     }
 
     fn capabilities(&self) -> Capabilities {

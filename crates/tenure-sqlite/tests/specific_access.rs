@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use common::child::{Process, hear, role, say};
 use common::*;
-use tenure_core::{Amend, Note, Query};
+use tenure_core::{Amend, Hint, Note, Query};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
-use tenure_store::{Error, ErrorKind, Followed, From, Store};
+use tenure_store::{Error, ErrorKind, Followed, Page, Store};
 
 const ENTRY: &str = "a_child_plays_the_role_it_was_given";
 
@@ -139,10 +139,13 @@ async fn whoever_may_only_read_sees_everything_and_changes_nothing() {
         says(&error, ErrorKind::Invalid, &["tenure.db", "opened to look only"]);
     }
     let seq = looking.read(&ns(), &Query::members()).await.unwrap().seq;
-    let mut follower = looking.follow(&ns(), From::After(seq)).await.unwrap();
+    let mut follower = looking.follow(&ns()).await.unwrap();
+    follower.next().await.unwrap();
     store.amend(&ns(), &pause()).await.unwrap();
     let news = tokio::time::timeout(Duration::from_secs(20), follower.next()).await;
-    assert!(matches!(news.unwrap().unwrap(), Followed::Entries(_)));
+    assert!(matches!(news.unwrap().unwrap(), Followed::Hint(Hint::Election(_))));
+    let page = looking.journal(&ns(), seq).await.unwrap();
+    assert!(matches!(page, Page::Entries(entries) if entries.len() == 1));
     assert_eq!(place.lock_files().len(), 1);
 }
 

@@ -8,7 +8,7 @@ mod common;
 use std::time::Duration;
 
 use common::*;
-use tenure_store::{From, Store};
+use tenure_store::Store;
 
 fn count(of: &str) -> usize {
     std::fs::read_dir(format!("/proc/self/{of}")).unwrap().count()
@@ -23,7 +23,7 @@ async fn left_behind(place: &Place, lives: std::ops::RangeInclusive<u128>) -> (u
         let me = member(&format!("m{life}"), life);
         joins(&store, &me).await;
         won(store.claim(&ns(), &claim(&me, "e", 1)).await.unwrap());
-        let mut following = store.follow(&ns(), From::Hints).await.unwrap();
+        let mut following = store.follow(&ns()).await.unwrap();
         following.next().await.unwrap();
         store.leave(&ns(), &me).await.unwrap();
     }

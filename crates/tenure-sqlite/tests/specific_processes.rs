@@ -15,7 +15,7 @@ use tenure_core::{
     Beat, Claimed, Claims, EndCause, Happening, Heartbeat, Hint, Join, MemberRef, Query, TermNumber,
 };
 use tenure_sqlite::{SqliteOptions, SqliteStore};
-use tenure_store::{BootClock, Followed, Following, From, Store};
+use tenure_store::{BootClock, Followed, Following, Store};
 use tokio::time::timeout;
 
 const ENTRY: &str = "a_child_plays_the_role_it_was_given";
@@ -74,7 +74,7 @@ async fn play(role: &str, file: &Path) {
             store.join(&ns(), &Join { ttl: LONG, ..join(&other) }).await.unwrap();
             let claimed = store.claim(&ns(), &claim(&other, "e", 1)).await.unwrap();
             held(claimed);
-            let mut following = store.follow(&ns(), From::Hints).await.unwrap();
+            let mut following = store.follow(&ns()).await.unwrap();
             following.next().await.unwrap();
             say("standing by");
             loop {
@@ -175,7 +175,7 @@ async fn a_killed_leader_is_noticed_and_replaced_at_once() {
         let options = SqliteOptions::new().native_watch(native).poll(Duration::from_millis(50));
         let (store, me) = (place.open_with(options).await, member("heir", 2));
         joins(&store, &me).await;
-        let mut following = store.follow(&ns(), From::Hints).await.unwrap();
+        let mut following = store.follow(&ns()).await.unwrap();
         held(store.claim(&ns(), &claim(&me, "e", 1)).await.unwrap());
 
         leader.kill();
@@ -225,7 +225,7 @@ async fn a_stopped_leader_is_replaced_after_its_ttl_and_not_before() {
 async fn a_guardian_that_shares_the_lock_keeps_a_killed_leader_from_being_replaced() {
     let place = Place::new();
     let (store, me) = standby(&place).await;
-    let mut following = store.follow(&ns(), From::Hints).await.unwrap();
+    let mut following = store.follow(&ns()).await.unwrap();
     let mut leader = Process::start(ENTRY, "lead with a guardian", &place.path());
     assert_eq!(leader.hears(), "won 1");
     let guardian: u32 = leader.hears().parse().unwrap();

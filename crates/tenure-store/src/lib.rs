@@ -18,6 +18,6 @@ pub use error::{Error, ErrorKind, Result};
 pub use fence::{FenceBlocking, FenceError, FenceIn, FencedTerm};
 pub use identity::{BadStoreId, Identity, StoreId};
 pub use memory::MemoryStore;
-pub use store::{Followed, Following, From, SharedStore, Store, perform, to_machine};
+pub use store::{Followed, Following, Page, SharedStore, Store, perform, to_machine};
 pub use tenure_rules::MemoryState;
-pub use turns::{MemoryRows, Page, Rows, TurnStore, Turned};
+pub use turns::{MemoryRows, Rows, TurnStore, Turned};

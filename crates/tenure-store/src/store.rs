@@ -243,10 +243,20 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Suite: `read`.
     async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot>;
 
-    /// Follows the journal, or bare hints.
+    /// Entries of the journal after a place, oldest first, as many as suit the store and
+    /// at least one if there are any. A place that the journal does not have, because it
+    /// was trimmed or because a store that was rolled back ends before it, is answered
+    /// with the place to go on from. A store without a journal has no entries.
     ///
     /// Suite: `follow`.
-    async fn follow(&self, ns: &Namespace, from: From) -> Result<Box<dyn Following>>;
+    async fn journal(&self, ns: &Namespace, after: Seq) -> Result<Page>;
+
+    /// Follows a namespace from now on. Reads no journal entries that nobody asked for,
+    /// beyond what it needs to know the hints: whoever wants entries asks
+    /// [`journal`](Self::journal) for them when the journal has grown.
+    ///
+    /// Suite: `follow`.
+    async fn follow(&self, ns: &Namespace) -> Result<Box<dyn Following>>;
 
     /// What this store can and cannot do.
     ///
@@ -257,16 +267,17 @@ pub trait Store: Send + Sync + fmt::Debug {
 /// A store that is shared.
 pub type SharedStore = Arc<dyn Store>;
 
-/// Where to follow from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum From {
-    /// Only hints, from now on.
-    Hints,
-    /// Every journal entry after this one. Stores without a journal give hints.
-    After(Seq),
+/// A part of the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Page {
+    /// The entries that follow, in order, none skipped; none if there are none yet.
+    Entries(Vec<Entry>),
+    /// The journal has no such place. Entries up to and including this one are not to be
+    /// had: take a snapshot and go on from there.
+    Trimmed(Seq),
 }
 
-/// A journal or a stream of hints that is being followed.
+/// A namespace that is being followed.
 #[async_trait]
 pub trait Following: Send + fmt::Debug {
     /// Waits for what comes next. Cancel-safe: nothing is lost when the future
@@ -277,14 +288,15 @@ pub trait Following: Send + fmt::Debug {
 
 /// Something followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Followed {
-    /// Journal entries, in order, none skipped since the last.
-    Entries(Vec<Entry>),
-    /// A hint. [`Hint::Anything`] comes first, and after every reconnect (H13).
+    /// A hint, as soon as it is known. [`Hint::Anything`] comes first, and after every
+    /// reconnect (H13); the journal may have grown, too, then.
     Hint(Hint),
-    /// Entries up to and including this position are no longer kept: take a
-    /// snapshot and go on from there.
-    Trimmed(Seq),
+    /// The journal has grown, up to this place as far as is known. It comes after the
+    /// hints that the entries amount to, and may stand for several changes. Like a hint
+    /// it only causes a look: the place may be wrong.
+    Grown(Seq),
 }
 
 /// Carries a machine's request to a store.

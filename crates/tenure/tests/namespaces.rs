@@ -13,9 +13,9 @@ use common::{secs, within};
 use tenure::{Capabilities, Error, SharedStore, Store, Tenure};
 use tenure_core::{
     Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Join, Joined, MemberRef,
-    NamesView, Namespace, Query, Release, Snapshot, WhichNames,
+    NamesView, Namespace, Query, Release, Seq, Snapshot, WhichNames,
 };
-use tenure_store::{Following, From, MemoryStore, Result};
+use tenure_store::{Following, MemoryStore, Page, Result};
 
 #[cfg(all(target_os = "linux", feature = "sqlite"))]
 fn threads() -> usize {
@@ -128,9 +128,14 @@ impl Store for HangsIn {
         self.inner.read(ns, query).await
     }
 
-    async fn follow(&self, ns: &Namespace, from: From) -> Result<Box<dyn Following>> {
+    async fn journal(&self, ns: &Namespace, after: Seq) -> Result<Page> {
         self.pass(ns).await;
-        self.inner.follow(ns, from).await
+        self.inner.journal(ns, after).await
+    }
+
+    async fn follow(&self, ns: &Namespace) -> Result<Box<dyn Following>> {
+        self.pass(ns).await;
+        self.inner.follow(ns).await
     }
 
     fn capabilities(&self) -> Capabilities {

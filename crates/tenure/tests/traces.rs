@@ -98,7 +98,7 @@ async fn every_event_and_span_carries_its_fields() {
     failed.has("may_have_applied", "false");
     failed.has("failures", "1");
     kept.find("the store answers again", &["failures"]).has("failures", "1");
-    kept.find("the store's hints are interrupted", &["error"]);
+    kept.find("following the store is interrupted", &["error"]);
     let member = kept.find("joined", &["member"]).0["member"].clone();
     assert!(member.starts_with("traced/"), "{member}");
     let elected = kept.find("elected", &["election", "term", "member"]);

@@ -1,14 +1,14 @@
 //! Following by polling, on tokio's paused time.
 
 use super::*;
-use tenure_store::{Followed, Following, From, Watch};
+use tenure_store::{Followed, Following, Watch};
 
 fn election(name: &str) -> Followed {
     Followed::Hint(Hint::Election(named(name)))
 }
 
 async fn following(process: &Process) -> Box<dyn Following> {
-    let mut following = process.store.follow(&ns(), From::Hints).await.unwrap();
+    let mut following = process.store.follow(&ns()).await.unwrap();
     assert_eq!(following.next().await.unwrap(), Followed::Hint(Hint::Anything));
     following
 }
@@ -76,7 +76,7 @@ async fn a_first_look_that_fails_is_tried_again() {
     let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
     a.win("e", 1);
     wire.load_meets("elections", Fault::Fail);
-    let mut hints = b.store.follow(&ns(), From::After(Seq::START)).await.unwrap();
+    let mut hints = b.store.follow(&ns()).await.unwrap();
     heard(&mut *hints).await.unwrap_err();
     assert_eq!(heard(&mut *hints).await.unwrap(), Followed::Hint(Hint::Anything));
 }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use tenure_core::{Hint, Query};
-use tenure_store::{Followed, From, Judge, Watch};
+use tenure_store::{Followed, Judge, Watch};
 
 use super::members::still_leads;
 use crate::Outcome;
@@ -71,7 +71,7 @@ pub(crate) async fn nobody_is_ended_without_proof(world: &World<'_>) -> Outcome 
 pub(crate) async fn a_native_watch_is_heard_at_once(world: &World<'_>) -> Outcome {
     let (a, b) = (world.member("a").await?, world.member("b").await?);
     let term = a.win("e").await?;
-    let mut following = b.store.follow(&b.ns, From::Hints).await?;
+    let mut following = b.store.follow(&b.ns).await?;
     same!(world.heard(&mut *following).await?, Followed::Hint(Hint::Anything), "the first hint");
     a.resign(&term).await?;
     match world.capabilities().await.watch {

@@ -1,9 +1,10 @@
-//! Following: ordered, gap-free, resumable; and hints that only cause a look.
+//! The journal, page by page: ordered, gap-free, resumable; and following, which tells
+//! that it has grown and gives hints that only cause a look.
 
 use std::time::Duration;
 
 use tenure_core::{EndCause, Happening, Hint, Query, ReleaseCause, Seq};
-use tenure_store::{Followed, Following, From};
+use tenure_store::{Followed, Page};
 
 use crate::Outcome;
 use crate::case::{ensure, fail, same};
@@ -14,7 +15,6 @@ pub(crate) async fn entries_come_in_order_without_gaps(world: &World<'_>) -> Out
     if !world.capabilities().await.journal {
         return hints_instead_of_entries(world).await;
     }
-    let mut following = world.follow(From::After(Seq::START)).await?;
     let a = world.member("a").await?;
     for _ in 0..20 {
         let term = a.win("e").await?;
@@ -22,27 +22,21 @@ pub(crate) async fn entries_come_in_order_without_gaps(world: &World<'_>) -> Out
     }
     let last = world.read(&Query::nothing()).await?.seq;
     let mut at = Seq::START;
-    while at < last {
-        let followed = world.heard(&mut *following).await?;
-        let Followed::Entries(entries) = followed else {
-            ensure!(matches!(followed, Followed::Hint(_)), "nothing is trimmed yet: {followed:?}");
-            continue;
-        };
-        ensure!(!entries.is_empty(), "something is told");
-        for entry in entries {
-            same!(entry.seq, at.next(), "the place of the next entry");
-            at = entry.seq;
-        }
+    for entry in world.entries(Seq::START).await? {
+        same!(entry.seq, at.next(), "the place of the next entry");
+        at = entry.seq;
     }
+    same!(at, last, "the last place");
     Ok(())
 }
 
-/// The other way: a store that claims no journal has positions of zero and gives
-/// hints whatever it is asked for.
+/// The other way: a store that claims no journal has positions of zero, no entries, and
+/// hints for all that happens.
 async fn hints_instead_of_entries(world: &World<'_>) -> Outcome {
-    let mut following = world.follow(From::After(Seq::START)).await?;
+    let mut following = world.follow().await?;
     world.member("a").await?.win("e").await?;
     same!(world.read(&Query::nothing()).await?.seq, Seq::START, "the journal position");
+    same!(world.page(Seq::START).await?, Page::Entries(Vec::new()), "the journal");
     let followed = world.heard(&mut *following).await?;
     same!(followed, Followed::Hint(Hint::Anything), "what is followed");
     Ok(())
@@ -58,7 +52,7 @@ pub(crate) async fn following_resumes_from_a_position(world: &World<'_>) -> Outc
     let position = world.read(&Query::nothing()).await?.seq;
     a.resign(&term).await?;
     let again = a.win("e").await?;
-    let told = world.entries(position, 3).await?;
+    let told = world.entries(position).await?;
     same!(told.first().map(|e| e.seq), Some(position.next()), "the first place told");
     let elected = told.iter().any(|e| e.what == Happening::Elected { term: again.clone() });
     ensure!(elected, "what happened meanwhile is told: {told:?}");
@@ -126,34 +120,52 @@ fn told(happening: &Happening) -> String {
     }
 }
 
+/// N2: whatever is written while a namespace is followed, one who waits is told that the
+/// journal has grown, also of what no hint tells.
+pub(crate) async fn one_who_follows_is_told_that_the_journal_has_grown(
+    world: &World<'_>,
+) -> Outcome {
+    if !world.capabilities().await.journal {
+        return hints_instead_of_entries(world).await;
+    }
+    let mut following = world.follow().await?;
+    for round in 0..10 {
+        // That a member joined is worth no hint, and is an entry all the same.
+        world.member(&format!("m{round}")).await?;
+        let last = world.read(&Query::nothing()).await?.seq;
+        while grown(&world.heard(&mut *following).await?) < last {}
+    }
+    Ok(())
+}
+
+/// Up to where the journal has grown, as far as this says.
+fn grown(followed: &Followed) -> Seq {
+    match followed {
+        Followed::Grown(seq) => *seq,
+        _ => Seq::START,
+    }
+}
+
 /// A caller that gives up waiting loses nothing.
 pub(crate) async fn an_interrupted_wait_loses_nothing(world: &World<'_>) -> Outcome {
     if !world.capabilities().await.journal {
         return hints_instead_of_entries(world).await;
     }
-    let mut following = world.follow(From::After(Seq::START)).await?;
+    let mut following = world.follow().await?;
     let a = world.member("a").await?;
-    let mut next = Seq::START;
-    for round in 0..20 {
-        let term = a.win(&format!("e{round}")).await?;
+    for round in 0..5 {
+        a.win(&format!("e{round}")).await?;
+        let last = world.read(&Query::nothing()).await?.seq;
+        let mut told = Seq::START;
         // Now and then the wait is over before anything can have come.
-        let wait = Duration::from_micros(round * 50);
-        let told = tokio::time::timeout(wait, following.next()).await;
-        if let Ok(Followed::Entries(entries)) = told.unwrap_or(Ok(Followed::Hint(Hint::Anything))) {
-            for entry in entries {
-                same!(entry.seq, next.next(), "the place of the next entry");
-                next = entry.seq;
+        for wait in 0..10 {
+            let wait = Duration::from_micros(wait * 100);
+            if let Ok(followed) = tokio::time::timeout(wait, following.next()).await {
+                told = told.max(grown(&followed?));
             }
         }
-        a.resign(&term).await?;
-    }
-    let last = world.read(&Query::nothing()).await?.seq;
-    while next < last {
-        if let Followed::Entries(entries) = world.heard(&mut *following).await? {
-            for entry in entries {
-                same!(entry.seq, next.next(), "the place of the next entry");
-                next = entry.seq;
-            }
+        while told < last {
+            told = told.max(grown(&world.heard(&mut *following).await?));
         }
     }
     Ok(())
@@ -173,37 +185,44 @@ pub(crate) async fn one_who_stayed_away_too_long_is_told(world: &World<'_>) -> O
         a.resign(&term).await?;
     }
     let last = world.read(&Query::nothing()).await?.seq;
-    let mut following = world.follow(From::After(Seq::START)).await?;
-    let mut first = entries_or_trimmed(world, &mut *following).await?;
+    let first = world.page(Seq::START).await?;
     if bound.is_none() {
-        let kept = matches!(&first, Followed::Entries(e) if e[0].seq == Seq::START.next());
+        let kept = matches!(&first, Page::Entries(e) if e[0].seq == Seq::START.next());
         ensure!(kept, "a store that drops nothing has it all: {first:?}");
         return Ok(());
     }
-    let Followed::Trimmed(gone) = first else {
+    let Page::Trimmed(gone) = first else {
         fail!("the oldest entries are gone: {first:?}");
     };
     ensure!(gone > Seq::START && gone < last, "gone up to {gone} of {last}");
-    first = entries_or_trimmed(world, &mut *following).await?;
-    let on = matches!(&first, Followed::Entries(e) if e[0].seq == gone.next());
-    ensure!(on, "it goes on after {gone}: {first:?}");
+    let next = world.page(gone).await?;
+    let on = matches!(&next, Page::Entries(e) if e[0].seq == gone.next());
+    ensure!(on, "it goes on after {gone}: {next:?}");
     Ok(())
 }
 
-async fn entries_or_trimmed(world: &World<'_>, following: &mut dyn Following) -> Outcome<Followed> {
-    loop {
-        let followed = world.heard(following).await?;
-        if !matches!(followed, Followed::Hint(_)) {
-            return Ok(followed);
-        }
+/// One whose place the journal does not have, because the store was rolled back or is
+/// another one, is told where the journal ends and goes on from there.
+pub(crate) async fn a_place_that_the_journal_does_not_have_is_told(world: &World<'_>) -> Outcome {
+    if !world.capabilities().await.journal {
+        return hints_instead_of_entries(world).await;
     }
+    let a = world.member("a").await?;
+    let last = world.read(&Query::nothing()).await?.seq;
+    let beyond = Seq::new(last.get() + 100);
+    same!(world.page(beyond).await?, Page::Trimmed(last), "where to go on");
+    a.win("e").await?;
+    let next = world.page(last).await?;
+    let on = matches!(&next, Page::Entries(e) if e[0].seq == last.next());
+    ensure!(on, "it goes on after {last}: {next:?}");
+    Ok(())
 }
 
 /// H13: the first hint is to look at everything.
 pub(crate) async fn hints_begin_with_a_look_at_everything(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     a.win("e").await?;
-    let mut following = world.follow(From::Hints).await?;
+    let mut following = world.follow().await?;
     let first = world.heard(&mut *following).await?;
     same!(first, Followed::Hint(Hint::Anything), "the first hint");
     Ok(())
@@ -214,7 +233,7 @@ pub(crate) async fn a_release_is_hinted_and_the_look_finds_it(world: &World<'_>)
     let (a, b) = (world.member("a").await?, world.member("b").await?);
     let term = a.win("e").await?;
     b.lose("e").await?;
-    let mut following = b.store.follow(&b.ns, From::Hints).await?;
+    let mut following = b.store.follow(&b.ns).await?;
     same!(world.heard(&mut *following).await?, Followed::Hint(Hint::Anything), "the first hint");
     a.resign(&term).await?;
     loop {
@@ -224,8 +243,7 @@ pub(crate) async fn a_release_is_hinted_and_the_look_finds_it(world: &World<'_>)
             Followed::Hint(Hint::Election(name) | Hint::Vacant { election: name, .. }) => {
                 *name == term.election
             }
-            Followed::Hint(Hint::Gone(_)) => false,
-            other => fail!("one who asked for hints gets hints: {other:?}"),
+            _ => false,
         };
         // A store may hint at the claims from before too; then it goes on.
         if about && world.view("e").await?.holder.is_none() {

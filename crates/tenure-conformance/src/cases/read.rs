@@ -179,7 +179,7 @@ pub(crate) async fn a_snapshot_knows_its_place_in_the_journal(world: &World<'_>)
     }
     same!(seen.history.last().map(|e| e.seq), Some(seen.seq), "the newest entry's place");
     let next = a.win("next").await?;
-    let entries = world.entries(seen.seq, 1).await?;
+    let entries = world.entries(seen.seq).await?;
     same!(entries.first().map(|e| e.seq), Some(seen.seq.next()), "the place after the snapshot");
     let about = entries.iter().all(|e| e.what.election() == Some(&next.election));
     ensure!(about, "only what happened since: {entries:?}");

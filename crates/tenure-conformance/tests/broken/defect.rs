@@ -84,6 +84,10 @@ defects! {
     FollowsFromTheStart => ["follow::following_resumes_from_a_position"],
     /// What was trimmed is passed over in silence.
     HidesTrimming => ["follow::one_who_stayed_away_too_long_is_told"],
+    /// That the journal has grown is told to nobody.
+    HidesGrowth => ["follow::one_who_follows_is_told_that_the_journal_has_grown"],
+    /// A place beyond the journal's end is waited for.
+    IgnoresTheEnd => ["follow::a_place_that_the_journal_does_not_have_is_told"],
     /// A wait that is given up loses what it was about to tell.
     LosesWhenDropped => ["follow::an_interrupted_wait_loses_nothing"],
     /// Hints start with whatever comes next (H13).

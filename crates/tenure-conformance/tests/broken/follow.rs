@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tenure_core::{Entry, Happening, Hint, ReleaseCause};
-use tenure_store::{Followed, Following, Result};
+use tenure_core::{Entry, Happening, Hint, ReleaseCause, Seq};
+use tenure_store::{Followed, Following, Page, Result};
 
 use crate::defect::Defect;
 
@@ -26,27 +26,11 @@ impl Following for BrokenFollowing {
         if let Some(hint) = self.later.take() {
             return Ok(Followed::Hint(hint));
         }
-        let mut followed = self.inner.next().await?;
+        let followed = self.inner.next().await?;
         let first = !std::mem::replace(&mut self.heard, true);
-        match (self.defect, &mut followed) {
+        match (self.defect, &followed) {
             (Defect::NoFirstHint, Followed::Hint(Hint::Anything)) if first => self.next().await,
-            (Defect::HidesTrimming, Followed::Trimmed(_)) => self.next().await,
-            (Defect::SkipsEntries, Followed::Entries(entries)) => {
-                entries.retain(|entry| entry.seq.get() % 5 != 0);
-                Ok(followed)
-            }
-            (Defect::EndsAreResignations, Followed::Entries(entries)) => {
-                for entry in entries {
-                    if let Happening::Released { cause, .. } = &mut entry.what {
-                        *cause = ReleaseCause::Resigned;
-                    }
-                }
-                Ok(followed)
-            }
-            (Defect::JournalsTheHeirTwice, Followed::Entries(entries)) => {
-                name_heirs(entries);
-                Ok(followed)
-            }
+            (Defect::HidesGrowth, Followed::Grown(_)) => self.next().await,
             (Defect::HintsAtVacancies, Followed::Hint(Hint::Election(name))) => {
                 let vacant = Hint::Vacant { election: name.clone(), heir: None };
                 self.later = Some(Hint::Election(name.clone()));
@@ -59,6 +43,30 @@ impl Following for BrokenFollowing {
             _ => Ok(followed),
         }
     }
+}
+
+/// What becomes of a page of the journal.
+pub(crate) fn broken_page(defect: Defect, after: Seq, mut page: Page) -> Page {
+    match (defect, &mut page) {
+        // The trimmed part is passed over in silence.
+        (Defect::HidesTrimming, Page::Trimmed(_)) => return Page::Entries(Vec::new()),
+        (Defect::IgnoresTheEnd, Page::Trimmed(to)) if *to < after => {
+            return Page::Entries(Vec::new());
+        }
+        (Defect::SkipsEntries, Page::Entries(entries)) => {
+            entries.retain(|entry| entry.seq.get() % 5 != 0);
+        }
+        (Defect::EndsAreResignations, Page::Entries(entries)) => {
+            for entry in entries {
+                if let Happening::Released { cause, .. } = &mut entry.what {
+                    *cause = ReleaseCause::Resigned;
+                }
+            }
+        }
+        (Defect::JournalsTheHeirTwice, Page::Entries(entries)) => name_heirs(entries),
+        _ => {}
+    }
+    page
 }
 
 /// Has each release name whoever was elected right after it.

@@ -13,10 +13,10 @@ use tenure_core::{
     Priority, Profile, Query, Release, ReleaseCause, ReleaseItem, Seq, Snapshot, StepDown, Term,
     TermNumber, TermRef, WhichNames,
 };
-use tenure_store::{Capabilities, Following, From, Judge, MemoryStore, Result, Store};
+use tenure_store::{Capabilities, Following, Judge, MemoryStore, Page, Result, Store};
 
 use crate::defect::Defect;
-use crate::follow::BrokenFollowing;
+use crate::follow::{BrokenFollowing, broken_page};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Broken {
@@ -377,12 +377,16 @@ impl Store for Broken {
         Ok(seen)
     }
 
-    async fn follow(&self, ns: &Namespace, mut from: From) -> Result<Box<dyn Following>> {
+    async fn journal(&self, ns: &Namespace, after: Seq) -> Result<Page> {
         let (ns, defect) = (&self.defect.namespace(ns), self.defect);
-        if let (Defect::FollowsFromTheStart, From::After(position)) = (defect, &mut from) {
-            *position = Seq::START;
-        }
-        let inner = self.inner.follow(ns, from).await?;
+        let from_the_start = defect == Defect::FollowsFromTheStart;
+        let after = if from_the_start { Seq::START } else { after };
+        Ok(broken_page(defect, after, self.inner.journal(ns, after).await?))
+    }
+
+    async fn follow(&self, ns: &Namespace) -> Result<Box<dyn Following>> {
+        let (ns, defect) = (&self.defect.namespace(ns), self.defect);
+        let inner = self.inner.follow(ns).await?;
         Ok(Box::new(BrokenFollowing { inner, defect, heard: false, later: None }))
     }
 

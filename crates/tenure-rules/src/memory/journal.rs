@@ -66,9 +66,12 @@ impl Journal {
         self.entries.iter()
     }
 
-    /// Every entry after `position`, or how far the journal was trimmed if some
-    /// of them are gone.
+    /// Every entry after `position`; an error with the place to go on from, if some of
+    /// them are gone or the journal ends before it.
     pub(super) fn after(&self, position: Seq) -> Result<Vec<Entry>, Seq> {
+        if position > self.last {
+            return Err(self.last);
+        }
         if position < self.trimmed() {
             return Err(self.trimmed());
         }
@@ -112,7 +115,7 @@ mod tests {
         assert_eq!(places(&journal.after(Seq::START).unwrap()), [1, 2, 3, 4]);
         assert_eq!(places(&journal.after(Seq::new(3)).unwrap()), [4]);
         assert_eq!(places(&journal.after(Seq::new(4)).unwrap()), [0u64; 0]);
-        assert_eq!(places(&journal.after(Seq::new(9)).unwrap()), [0u64; 0]);
+        assert_eq!(journal.after(Seq::new(9)), Err(Seq::new(4)), "there is no such place");
     }
 
     /// H27.

@@ -140,8 +140,8 @@ impl MemoryState {
         self.era
     }
 
-    /// Every journal entry after `position`; an error with the newest place no
-    /// longer kept, if some of them are gone.
+    /// Every journal entry after `position`; an error with the place to go on from, if
+    /// some of them are gone or the journal ends before it.
     pub fn entries_after(&self, position: Seq) -> Result<Vec<Entry>, Seq> {
         self.journal.after(position)
     }

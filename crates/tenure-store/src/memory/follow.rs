@@ -1,4 +1,4 @@
-//! Following the journal, or the hints it amounts to.
+//! Following a namespace of the memory store.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,59 +8,48 @@ use async_trait::async_trait;
 use tenure_core::{Entry, Hint, Namespace, Seq};
 
 use super::Shared;
-use crate::{Followed, Following, From, Result};
+use crate::{Followed, Following, Page, Result};
 
-/// Someone who follows one namespace from a position on.
+/// Someone who follows one namespace.
 pub(super) struct Follower {
     shared: Arc<Shared>,
     ns: Namespace,
+    /// Up to where the journal was turned into hints.
     position: Seq,
-    /// Hints not delivered yet; `None` for one who follows the entries.
-    hints: Option<VecDeque<Hint>>,
+    /// What is not delivered yet.
+    ready: VecDeque<Followed>,
 }
 
 impl Follower {
-    pub(super) fn new(shared: Arc<Shared>, ns: Namespace, from: From) -> Self {
-        let (position, hints) = match from {
-            From::After(position) => (position, None),
-            // Nothing that happens from this moment on is missed, even if the
-            // first look comes much later.
-            From::Hints => {
-                let now = shared.look(&ns, super::MemoryState::seq).unwrap_or_default();
-                (now, Some(VecDeque::from([Hint::Anything])))
-            }
-        };
-        Self { shared, ns, position, hints }
+    pub(super) fn new(shared: Arc<Shared>, ns: Namespace) -> Self {
+        // Nothing that happens from this moment on is missed, even if the
+        // first look comes much later.
+        let position = shared.look(&ns, super::MemoryState::seq).unwrap_or_default();
+        let ready = VecDeque::from([Followed::Hint(Hint::Anything)]);
+        Self { shared, ns, position, ready }
     }
 
     /// What there is to tell right now.
     fn poll(&mut self) -> Option<Followed> {
-        if let Some(hint) = self.hints.as_mut().and_then(VecDeque::pop_front) {
-            return Some(Followed::Hint(hint));
+        if self.ready.is_empty() {
+            self.look();
         }
-        match self.shared.look(&self.ns, |state| state.entries_after(self.position))? {
-            Ok(entries) => self.take(entries),
-            Err(trimmed) => {
-                self.position = trimmed;
-                Some(self.missed(trimmed))
+        self.ready.pop_front()
+    }
+
+    fn look(&mut self) {
+        match self.shared.page(&self.ns, self.position) {
+            Page::Entries(entries) => {
+                let Some(last) = entries.last() else { return };
+                self.position = last.seq;
+                self.ready.extend(Entry::hints(&entries).map(Followed::Hint));
+            }
+            Page::Trimmed(place) => {
+                self.position = place;
+                self.ready.push_back(Followed::Hint(Hint::Anything));
             }
         }
-    }
-
-    fn take(&mut self, entries: Vec<Entry>) -> Option<Followed> {
-        self.position = entries.last()?.seq;
-        let Some(hints) = &mut self.hints else { return Some(Followed::Entries(entries)) };
-        hints.extend(Entry::hints(&entries));
-        hints.pop_front().map(Followed::Hint)
-    }
-
-    /// One who follows entries is told how far they are gone; to one who only
-    /// wants hints it is just another reason to look.
-    fn missed(&self, trimmed: Seq) -> Followed {
-        match self.hints {
-            Some(_) => Followed::Hint(Hint::Anything),
-            None => Followed::Trimmed(trimmed),
-        }
+        self.ready.push_back(Followed::Grown(self.position));
     }
 }
 

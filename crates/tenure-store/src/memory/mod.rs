@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use tenure_core::{
     Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Join, Joined, MemberRef, Mono,
-    NamesView, Namespace, Query, Release, Snapshot, Timestamp, WhichNames,
+    NamesView, Namespace, Query, Release, Seq, Snapshot, Timestamp, WhichNames,
 };
 use tenure_rules::MemoryState;
 use tokio::sync::Notify;
 
 use crate::{
-    BootClock, Capabilities, Clock, Following, From, Identity, NameTraits, Result, SharedStore,
+    BootClock, Capabilities, Clock, Following, Identity, NameTraits, Page, Result, SharedStore,
     Store, StoreId,
 };
 
@@ -118,6 +118,14 @@ impl Shared {
         self.lock().get(ns).map(look)
     }
 
+    fn page(&self, ns: &Namespace, after: Seq) -> Page {
+        let page = |state: &MemoryState| state.entries_after(after);
+        match self.look(ns, page).unwrap_or_else(|| page(&MemoryState::new())) {
+            Ok(entries) => Page::Entries(entries),
+            Err(place) => Page::Trimmed(place),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Namespace, MemoryState>> {
         // No verb panics half way; a poisoned lock holds a whole state.
         self.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
@@ -174,8 +182,12 @@ impl Store for MemoryStore {
         Ok(self.shared.look(ns, read).unwrap_or_else(|| read(&MemoryState::new())))
     }
 
-    async fn follow(&self, ns: &Namespace, from: From) -> Result<Box<dyn Following>> {
-        Ok(Box::new(follow::Follower::new(Arc::clone(&self.shared), ns.clone(), from)))
+    async fn journal(&self, ns: &Namespace, after: Seq) -> Result<Page> {
+        Ok(self.shared.page(ns, after))
+    }
+
+    async fn follow(&self, ns: &Namespace) -> Result<Box<dyn Following>> {
+        Ok(Box::new(follow::Follower::new(Arc::clone(&self.shared), ns.clone())))
     }
 
     fn capabilities(&self) -> Capabilities {

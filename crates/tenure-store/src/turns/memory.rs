@@ -8,8 +8,8 @@ use tenure_core::{Beat, Heartbeat, Namespace, Seq};
 use tenure_rules::{Looked, MemoryState, Moment, Turn, Want};
 use tokio::sync::Notify;
 
-use super::{Page, Rows, Turned};
-use crate::{Capabilities, Clock, Identity, NameTraits, Result, StoreId};
+use super::{Rows, Turned};
+use crate::{Capabilities, Clock, Identity, NameTraits, Page, Result, StoreId};
 
 /// Rows in the memory of this process: what a service does that has [`Rows`], for the suite
 /// and for tests of a store over it.

@@ -12,14 +12,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tenure_core::{
-    Amend, Amended, Beat, Bind, Bindings, Claim, Claims, ElectionName, Entry, Examined, Heartbeat,
-    Join, Joined, MemberRef, NamesView, Namespace, Query, Release, Seq, Snapshot, Which,
-    WhichNames,
+    Amend, Amended, Beat, Bind, Bindings, Claim, Claims, ElectionName, Examined, Heartbeat, Join,
+    Joined, MemberRef, NamesView, Namespace, Query, Release, Seq, Snapshot, Which, WhichNames,
 };
 use tenure_rules::{Looked, Missing, Partial, Turn, Want};
 
 pub use self::memory::MemoryRows;
-use crate::{Capabilities, Error, ErrorKind, Following, From, Result, SharedStore, Store};
+use crate::{Capabilities, Error, ErrorKind, Following, Page, Result, SharedStore, Store};
 
 /// How often a turn is tried that others come before.
 const TRIES: usize = 100;
@@ -41,7 +40,7 @@ pub trait Rows: Send + Sync + fmt::Debug {
     /// not condemned when the step has whatever it waits for (rule M1). Raises no version.
     async fn beat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat>;
 
-    /// At most `most` journal entries after a place.
+    /// At most `most` journal entries after a place; see [`Store::journal`].
     async fn entries(&self, ns: &Namespace, after: Seq, most: usize) -> Result<Page>;
 
     /// Waits until the journal may have grown beyond a place. Returning early is harmless.
@@ -59,15 +58,6 @@ pub enum Turned {
     Applied,
     /// A guard did not hold; nothing is written. The rows as they are now.
     Conflict(Looked),
-}
-
-/// A part of the journal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Page {
-    /// The entries that follow, in order; none if there are none yet.
-    Entries(Vec<Entry>),
-    /// Entries up to and including this place are no longer kept.
-    Trimmed(Seq),
 }
 
 /// A [`Store`] over [`Rows`].
@@ -215,8 +205,12 @@ impl Store for TurnStore {
         Ok(Snapshot { examined: query.examine.then(Examined::default), ..snapshot })
     }
 
-    async fn follow(&self, ns: &Namespace, from: From) -> Result<Box<dyn Following>> {
-        Ok(Box::new(follow::Follower::new(Arc::clone(&self.rows), ns, from).await?))
+    async fn journal(&self, ns: &Namespace, after: Seq) -> Result<Page> {
+        self.rows.entries(ns, after, follow::BATCH).await
+    }
+
+    async fn follow(&self, ns: &Namespace) -> Result<Box<dyn Following>> {
+        Ok(Box::new(follow::Follower::new(Arc::clone(&self.rows), ns).await?))
     }
 
     fn capabilities(&self) -> Capabilities {

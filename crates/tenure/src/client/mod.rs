@@ -22,8 +22,7 @@ pub use election::OperatorElection;
 pub use history::PastTerm;
 pub use operator::Operator;
 
-use crate::feed::JournalStream;
-use crate::feed::Observations;
+use crate::feed::{Feed, Feeds, JournalStream, Observations};
 use crate::time::Time;
 use crate::{Error, Result};
 
@@ -33,6 +32,11 @@ pub(crate) struct Client {
     runtime: Handle,
     /// `None` once the client is closed.
     store: Mutex<Option<SharedStore>>,
+    /// The following of the namespace that the connection has once; `None` once the
+    /// client is closed.
+    feed: Mutex<Option<Arc<Feed>>>,
+    /// Those of the connection's other namespaces.
+    feeds: Feeds,
     /// What runs until the client is closed or dropped.
     background: Mutex<JoinSet<()>>,
     ns: Namespace,
@@ -63,12 +67,15 @@ enum Effect {
 
 impl Client {
     /// Must be called inside the runtime that carries the store's connections.
-    pub(crate) fn new(store: SharedStore, party: Party) -> Self {
-        let Party { ns, id, settings, time } = party;
+    pub(crate) fn new(store: SharedStore, party: Party, feeds: Feeds) -> Self {
         let capabilities = store.capabilities();
+        let feed = feeds.feed(&store, &party);
+        let Party { ns, id, settings, time } = party;
         Self {
             runtime: Handle::current(),
             store: Mutex::new(Some(store)),
+            feed: Mutex::new(Some(feed)),
+            feeds,
             background: Mutex::default(),
             ns,
             time,
@@ -115,6 +122,11 @@ impl Client {
         lock(&self.store).clone().ok_or(Error::ShutDown)
     }
 
+    /// What happens in the namespace, unless the client is closed.
+    pub(crate) fn feed(&self) -> Result<Arc<Feed>> {
+        lock(&self.feed).clone().ok_or(Error::ShutDown)
+    }
+
     /// Runs something until the client is closed or dropped. It must not keep the
     /// client itself.
     pub(crate) fn run_in_background(&self, work: impl Future<Output = ()> + Send + 'static) {
@@ -126,15 +138,15 @@ impl Client {
     /// A client of the same store, on the same runtime, for another namespace.
     fn beside(&self, party: Party) -> Result<Self> {
         let _here = self.runtime.enter();
-        Ok(Self::new(self.store()?, party))
+        Ok(Self::new(self.store()?, party, self.feeds.clone()))
     }
 
     /// From here on every request is refused, and what runs in the background ends.
     pub(crate) fn close(&self) {
-        let store = lock(&self.store).take();
+        let (store, feed) = (lock(&self.store).take(), lock(&self.feed).take());
         lock(&self.background).abort_all();
         // Dropped without a lock held: it may close connections.
-        drop(store);
+        drop((feed, store));
     }
 
     /// Runs a request on the store's runtime, and waits no longer than a request may

@@ -124,6 +124,11 @@ impl Operator {
         self.client.follow(after)
     }
 
+    /// Why changes are not heard of at present, if so. No I/O.
+    pub(crate) fn watch_error(&self) -> Option<String> {
+        self.client.feed().ok()?.trouble()
+    }
+
     /// What the store says of itself: the era of its term numbers, when and why it
     /// began, and what is peculiar to this kind of store.
     pub async fn examine(&self) -> Result<Examined> {

@@ -1,21 +1,17 @@
 //! Following the whole journal of a namespace.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tenure_core::{Entry, Namespace, Query, Seq};
-use tenure_store::{Backoff, Followed, From, SharedStore};
+use tenure_core::{Entry, Seq};
 use tokio::sync::mpsc;
 
+use super::entries::{Entries, Told};
 use crate::Result;
 use crate::client::Client;
-use crate::time::Time;
 
 /// How many pieces of news may wait for a slow reader. Past that the journal is
 /// simply read later: nothing is lost that the store still has.
 const AHEAD: usize = 64;
-/// The pauses after failed requests.
-const PAUSES: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
 
 /// What a follower of the journal is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,10 +59,7 @@ pub struct JournalStream {
 impl JournalStream {
     pub(crate) fn new(client: &Arc<Client>, after: Option<Seq>) -> Result<Self> {
         let (give, news) = mpsc::channel(AHEAD);
-        let ns = client.namespace().clone();
-        let time = client.time().clone();
-        let follow = Follow { store: client.store()?, ns, time, after, give, failing: false };
-        client.run_in_background(follow.run());
+        client.run_in_background(read_ahead(client.feed()?.entries(after)?, give));
         Ok(Self { news, _client: client.clone() })
     }
 
@@ -76,76 +69,23 @@ impl JournalStream {
     }
 }
 
-/// The task on the driver's runtime that reads ahead of the stream.
-struct Follow {
-    store: SharedStore,
-    ns: Namespace,
-    time: Time,
-    after: Option<Seq>,
-    give: mpsc::Sender<Journalled>,
-    failing: bool,
-}
-
-/// Nobody reads the stream any more.
-struct Unread;
-
-impl Follow {
-    /// Until nobody reads any more; an error is retried.
-    async fn run(mut self) {
-        let mut pauses = PAUSES;
-        loop {
-            let give = self.give.clone();
-            let failed = tokio::select! {
-                () = give.closed() => return,
-                failed = self.drain(&mut pauses) => failed,
-            };
-            let Ok(error) = failed else { return };
-            if !self.failing {
-                self.failing = true;
-                if self.give.send(Journalled::Interrupted(error.to_string())).await.is_err() {
-                    return;
-                }
-            }
-            self.time.sleep(pauses.pause()).await;
-        }
-    }
-
-    /// Passes news on until the store fails, and gives the failure.
-    async fn drain(&mut self, pauses: &mut Backoff) -> Result<tenure_store::Error, Unread> {
-        let after = match self.after {
-            Some(after) => after,
-            None => match self.store.read(&self.ns, &Query::nothing()).await {
-                Ok(snapshot) => snapshot.seq,
-                Err(error) => return Ok(error),
-            },
+/// The task on the store's runtime that reads ahead of the stream, until nobody reads.
+async fn read_ahead(mut entries: Entries, give: mpsc::Sender<Journalled>) {
+    loop {
+        let told = tokio::select! {
+            biased;
+            () = give.closed() => return,
+            told = entries.next() => told,
         };
-        self.after = Some(after);
-        let mut following = match self.store.follow(&self.ns, From::After(after)).await {
-            Ok(following) => following,
-            Err(error) => return Ok(error),
+        let news = match told {
+            Told::Entries(entries) => Journalled::Entries(entries.to_vec()),
+            Told::Hint(_) => Journalled::Hint,
+            Told::Trimmed(up_to) => Journalled::Trimmed(up_to),
+            Told::Interrupted(error) => Journalled::Interrupted(error),
+            Told::Restored => Journalled::Restored,
         };
-        loop {
-            let news = match following.next().await {
-                Ok(Followed::Entries(entries)) => {
-                    self.after = entries.last().map(|entry| entry.seq).or(self.after);
-                    Journalled::Entries(entries)
-                }
-                Ok(Followed::Trimmed(up_to)) => {
-                    self.after = Some(up_to);
-                    Journalled::Trimmed(up_to)
-                }
-                Ok(Followed::Hint(_)) => Journalled::Hint,
-                Err(error) => return Ok(error),
-            };
-            pauses.reset();
-            if std::mem::take(&mut self.failing) {
-                self.send(Journalled::Restored).await?;
-            }
-            self.send(news).await?;
+        if give.send(news).await.is_err() {
+            return;
         }
-    }
-
-    async fn send(&self, news: Journalled) -> Result<(), Unread> {
-        self.give.send(news).await.map_err(|_| Unread)
     }
 }

@@ -1,12 +1,28 @@
-//! What happens in a namespace, as it happens: the journal as a stream, and elections
-//! observed without standing for them.
+//! What happens in a namespace, as it happens: hints for the driver, the journal as a
+//! stream, and elections observed without standing for them.
 //!
-//! Nothing here extends trust. What is followed is read by tasks beside the driver, which
-//! keep their own place, retry by themselves, and never wait for a slow reader.
+//! A connection follows a namespace once, whoever wants to know of it: one following, one
+//! back-off, one place in the journal ([`follow`]). What is followed is passed on by a
+//! task beside the driver, which never waits for a slow subscriber. Nothing here extends
+//! trust.
+//!
+//! | who | wants | by |
+//! |---|---|---|
+//! | the driver of a member | hints, at once | [`Hints`] |
+//! | a [`JournalStream`] | every entry after a place | [`Entries`](entries::Entries) |
+//! | the observers of a client, by one watch | every entry after a look | [`Entries`](entries::Entries) |
+//!
+//! Journal entries are read only while somebody is subscribed to them: a process that
+//! only campaigns follows hints and reads no journal.
 
+mod entries;
+mod follow;
+mod hints;
 mod journal;
 mod observe;
 
+pub(crate) use follow::{Feed, Feeds};
+pub(crate) use hints::Hints;
 pub use journal::{JournalStream, Journalled};
 pub(crate) use observe::Observations;
 pub use observe::{Observation, Observed, Observer};

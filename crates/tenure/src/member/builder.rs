@@ -8,6 +8,7 @@ use tenure_store::{ManualClock, SharedStore};
 
 use crate::client::{Client, Party};
 use crate::connect::{self, Target};
+use crate::feed::Feeds;
 use crate::member::driver::{Connection, Plan, Reach, random};
 use crate::metrics::{Hook, Metrics};
 use crate::time::Time;
@@ -258,7 +259,7 @@ impl Builder {
             patience: self.patience,
         };
         let opened = reach.open().await?;
-        Ok(Operator::new(Arc::new(Client::new(opened.store, party))))
+        Ok(Operator::new(Arc::new(Client::new(opened.store, party, Feeds::default()))))
     }
 }
 

@@ -282,6 +282,7 @@ impl Tenure {
     #[must_use]
     pub fn status(&self) -> Status {
         let health = self.shared.board.health().clone();
+        let watch_error = self.shared.operator.watch_error();
         let (now, led) = (self.shared.time.now(), self.shared.board.led());
         let current = |reign: &&Arc<Reign>| reign.is_current(&self.shared.time);
         Status {
@@ -291,7 +292,7 @@ impl Tenure {
             failures: health.failures,
             last_error: health.last_error,
             last_success: health.last_success.map(|at| now.since(at)),
-            watch_error: health.watch_error,
+            watch_error,
             standing: health.standing,
             held_up: health.held_up.into_iter().collect(),
             leading: led.iter().filter(current).map(|reign| reign.term.clone()).collect(),

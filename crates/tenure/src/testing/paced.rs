@@ -6,9 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::{
     Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Join, Joined, MemberRef,
-    NamesView, Namespace, Query, Release, Snapshot, WhichNames,
+    NamesView, Namespace, Query, Release, Seq, Snapshot, WhichNames,
 };
-use tenure_store::{Capabilities, Clock, Following, From, ManualClock, Result, SharedStore, Store};
+use tenure_store::{Capabilities, Clock, Following, ManualClock, Page, Result, SharedStore, Store};
 
 /// Passes everything on, each request this much later by the manual clock.
 #[derive(Clone, Debug)]
@@ -85,8 +85,13 @@ impl Store for Paced {
         self.inner.read(ns, query).await
     }
 
-    async fn follow(&self, ns: &Namespace, from: From) -> Result<Box<dyn Following>> {
-        self.inner.follow(ns, from).await
+    async fn journal(&self, ns: &Namespace, after: Seq) -> Result<Page> {
+        self.wait().await;
+        self.inner.journal(ns, after).await
+    }
+
+    async fn follow(&self, ns: &Namespace) -> Result<Box<dyn Following>> {
+        self.inner.follow(ns).await
     }
 
     fn capabilities(&self) -> Capabilities {

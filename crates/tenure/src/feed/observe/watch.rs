@@ -1,23 +1,19 @@
-//! One watch on the store for all observers of a process.
+//! One watch on the feed for all observers of a client.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use tenure_core::{
-    ElectionName, Entry, Happening, Hint, Incarnation, Mono, Namespace, Profile, Query, Seq,
-    Snapshot,
+    ElectionName, Entry, Happening, Hint, Incarnation, Mono, Profile, Query, Seq, Snapshot,
 };
-use tenure_store::{Backoff, Followed, Following, From, SharedStore};
+use tenure_store::{Page, SharedStore};
 use tokio::sync::mpsc;
 
+use super::super::entries::{Entries, Told};
+use super::super::follow::{PAUSES, Source, sleep_until};
 use super::track::{Subscribed, Track};
 use crate::client::Client;
-use crate::time::Time;
 use crate::{Error, Result};
-
-/// The pauses after failed requests.
-const PAUSES: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
 
 /// The way to the watch: started with the first observer.
 #[derive(Debug, Default)]
@@ -91,9 +87,7 @@ impl Observations {
         let watch = Watch {
             new: Arrivals(take),
             store: client.store()?,
-            ns: client.namespace().clone(),
-            time: client.time().clone(),
-            limit: client.settings().request_timeout(),
+            source: client.feed()?.source(),
             shared_tracks: self.tracks.clone(),
             tracks: HashMap::new(),
             resuming: Vec::new(),
@@ -110,10 +104,7 @@ impl Observations {
 struct Watch {
     new: Arrivals,
     store: SharedStore,
-    ns: Namespace,
-    time: Time,
-    /// How long a request may take.
-    limit: Duration,
+    source: Arc<Source>,
     shared_tracks: Arc<Mutex<HashMap<ElectionName, Arc<Track>>>>,
     /// All tracks, with the private ones of those who resumed.
     tracks: HashMap<ElectionName, Vec<Arc<Track>>>,
@@ -136,28 +127,25 @@ impl Drop for Watch {
 
 impl Watch {
     async fn run(mut self) {
-        let mut following: Option<Box<dyn Following>> = None;
+        let mut entries: Option<Entries> = None;
         let mut pauses = PAUSES;
         loop {
-            match self.turn(&mut following).await {
+            match self.turn(&mut entries).await {
                 Ok(true) => pauses.reset(),
                 Ok(false) => return,
                 Err(error) => {
                     tracing::warn!(target: "tenure", %error, "observing is interrupted");
                     // What was taken from the journal but not passed on is
                     // read again, from the cursor.
-                    following = None;
-                    self.time.sleep(pauses.pause()).await;
+                    entries = None;
+                    self.source.time.sleep(pauses.pause()).await;
                 }
             }
         }
     }
 
     /// One thing at a time. `false` when nobody can ask for anything any more.
-    async fn turn(
-        &mut self,
-        following: &mut Option<Box<dyn Following>>,
-    ) -> tenure_store::Result<bool> {
+    async fn turn(&mut self, entries: &mut Option<Entries>) -> tenure_store::Result<bool> {
         while let Some((election, track)) = self.resuming.last().cloned() {
             self.catch_up(&election, &track).await?;
             self.resuming.pop();
@@ -166,12 +154,18 @@ impl Watch {
         if !self.look.is_empty() {
             self.look_now().await?;
         }
-        if following.is_none() && !self.tracks.is_empty() {
+        if self.tracks.is_empty() {
+            // Nobody observes: the journal need not be read.
+            *entries = None;
+            self.cursor = None;
+        } else if entries.is_none() {
             // The first look told where the journal stands: nothing falls
             // between it and what is followed.
-            let from = From::After(self.cursor.unwrap_or(Seq::START));
-            let opened = self.in_time(self.store.follow(&self.ns, from)).await?;
-            *following = Some(opened);
+            let after = self.cursor.unwrap_or(Seq::START);
+            let Ok(subscribed) = Source::entries(&self.source, Some(after)) else {
+                return Ok(false);
+            };
+            *entries = Some(subscribed);
         }
         let check = self.next_check();
         tokio::select! {
@@ -180,31 +174,20 @@ impl Watch {
                 let Some(asked) = asked else { return Ok(false) };
                 self.begin(asked);
             }
-            followed = next(following) => match followed? {
-                Followed::Entries(entries) => self.on_entries(&entries).await?,
-                Followed::Hint(hint) => self.on_hint(hint),
-                Followed::Trimmed(up_to) => self.on_trimmed(up_to),
+            told = next(entries) => match told {
+                Told::Entries(entries) => self.on_entries(&entries).await?,
+                Told::Hint(hint) => self.on_hint(hint),
+                Told::Trimmed(up_to) => self.on_trimmed(up_to),
+                Told::Interrupted(_) | Told::Restored => {}
             },
-            () = sleep_until(&self.time, check) => self.look_at_due(),
+            () = sleep_until(&self.source.time, check) => self.look_at_due(),
         }
         self.forget_unwatched();
         Ok(true)
     }
 
-    /// A request that is given up when it takes too long: a store that hangs
-    /// must not end an observation (H15).
-    async fn in_time<T>(
-        &self,
-        request: impl Future<Output = tenure_store::Result<T>>,
-    ) -> tenure_store::Result<T> {
-        self.time.within(self.limit, request).await.unwrap_or_else(|| {
-            let message = format!("the store did not answer an observer within {:?}", self.limit);
-            Err(tenure_store::Error::new(tenure_store::ErrorKind::Timeout, message))
-        })
-    }
-
     async fn read(&self, query: Query) -> tenure_store::Result<Snapshot> {
-        self.in_time(self.store.read(&self.ns, &query)).await
+        self.source.in_time(self.store.read(&self.source.ns, &query)).await
     }
 
     fn begin(&mut self, asked: New) {
@@ -234,10 +217,12 @@ impl Watch {
             track.start_over();
             at = end;
         }
-        let mut following = self.in_time(self.store.follow(&self.ns, From::After(at))).await?;
         while at < end {
-            match self.in_time(following.next()).await? {
-                Followed::Entries(entries) => {
+            let page = self.store.journal(&self.source.ns, at);
+            match self.source.in_time(page).await? {
+                // A store that was rolled back meanwhile.
+                Page::Entries(entries) if entries.is_empty() => break,
+                Page::Entries(entries) => {
                     for entry in entries.iter().filter(|entry| entry.seq <= end) {
                         if entry.what.election().is_none_or(|e| e == election) {
                             let profile = self.profile_of(entry).await?;
@@ -246,15 +231,14 @@ impl Watch {
                     }
                     at = entries.last().map_or(at, |entry| entry.seq);
                 }
-                Followed::Trimmed(up_to) => {
+                Page::Trimmed(up_to) => {
                     track.on_trimmed(up_to);
                     break;
                 }
-                Followed::Hint(_) => {}
             }
         }
         // The view is of the very place that was caught up with.
-        let now = self.time.now();
+        let now = self.source.time.now();
         snapshot.elections.iter().for_each(|view| track.caught_up(now, end, view));
         self.cursor = self.cursor.or(Some(end));
         Ok(())
@@ -263,7 +247,7 @@ impl Watch {
     async fn look_now(&mut self) -> tenure_store::Result<()> {
         let names: Vec<_> = self.look.iter().cloned().collect();
         let snapshot = self.read(Query::elections(names.clone())).await?;
-        let now = self.time.now();
+        let now = self.source.time.now();
         for view in &snapshot.elections {
             if let Some(holder) = &view.holder {
                 self.profiles.insert(holder.member.incarnation, holder.profile.clone());
@@ -360,7 +344,7 @@ impl Watch {
 
     /// Whoever led and has not been heard of for its ttl may be gone (B6).
     fn look_at_due(&mut self) {
-        let now = self.time.now();
+        let now = self.source.time.now();
         let due = |tracks: &[Arc<Track>]| {
             tracks.iter().any(|track| track.check_at().is_some_and(|at| now >= at))
         };
@@ -388,16 +372,9 @@ impl Watch {
     }
 }
 
-async fn next(following: &mut Option<Box<dyn Following>>) -> tenure_store::Result<Followed> {
-    match following {
-        Some(following) => following.next().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn sleep_until(time: &Time, at: Option<Mono>) {
-    match at {
-        Some(at) => time.sleep(at.since(time.now()).max(Duration::from_millis(1))).await,
+async fn next(entries: &mut Option<Entries>) -> Told {
+    match entries {
+        Some(entries) => entries.next().await,
         None => std::future::pending().await,
     }
 }

@@ -61,7 +61,6 @@ pub(crate) struct Health {
     pub(crate) failures: u32,
     pub(crate) last_error: Option<String>,
     pub(crate) last_success: Option<Mono>,
-    pub(crate) watch_error: Option<String>,
     pub(crate) standing: usize,
     pub(crate) held_up: BTreeMap<ElectionName, HeldUp>,
 }

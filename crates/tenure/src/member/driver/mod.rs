@@ -8,7 +8,6 @@
 
 mod board;
 mod command;
-mod hints;
 mod start;
 mod waits;
 
@@ -16,8 +15,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tenure_core::{
-    ElectionName, Event, Failed, Input, LostReason, Machine, Mono, Namespace, Outgoing, Output,
-    Priority, Reply, Request, RequestId, TermNumber, TermRef,
+    ElectionName, Event, Failed, Hint, Input, LostReason, Machine, Mono, Namespace, Outgoing,
+    Output, Priority, Reply, Request, RequestId, TermNumber, TermRef,
 };
 use tenure_store::SharedStore;
 use tokio::sync::{mpsc, oneshot};
@@ -29,6 +28,7 @@ pub(crate) use start::{Connection, Plan, Reach, Started, random, wait_for_end};
 use self::waits::{Campaign, Over, Waits};
 use crate::Error;
 use crate::client::Client;
+use crate::feed::Hints;
 use crate::member::reign::{LetGo, Reign, TrustedUntil};
 use crate::metrics::{Hook, Metric, Verb};
 use crate::time::{Time, Timer};
@@ -52,7 +52,8 @@ struct Driver {
     /// Set once the member has left: whether the store confirmed it.
     left: Option<bool>,
     replies: mpsc::UnboundedSender<StoreReply>,
-    hints: hints::Hints,
+    /// From the first campaign on.
+    hints: Option<Hints>,
 }
 
 /// A request that came back.
@@ -86,7 +87,7 @@ impl Driver {
                         self.feed(Input::Shutdown);
                     }
                 },
-                hint = self.hints.next() => self.feed(Input::Hint(hint)),
+                hint = next_hint(&mut self.hints) => self.feed(Input::Hint(hint)),
             }
             self.end_impatient();
             self.board.health().standing = self.waits.campaigns();
@@ -201,7 +202,9 @@ impl Driver {
             campaign.reply.send(election, Err(Error::AlreadyStanding(election.clone())));
             return false;
         }
-        self.hints.open(&self.store, &self.ns, &self.time, &self.board);
+        if self.hints.is_none() {
+            self.hints = self.client.feed().and_then(|feed| feed.hints()).ok();
+        }
         self.waits.begin(election.clone(), campaign);
         true
     }
@@ -397,6 +400,13 @@ impl Drop for Driver {
             self.board.lost(&election, LostReason::TrustEnded);
         }
         self.client.close();
+    }
+}
+
+async fn next_hint(hints: &mut Option<Hints>) -> Hint {
+    match hints {
+        Some(hints) => hints.next().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -24,9 +24,10 @@ use tenure_store::SharedStore;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use super::{Board, Command, Driver, hints::Hints, waits::Waits};
+use super::{Board, Command, Driver, waits::Waits};
 use crate::client::{Client, Party};
 use crate::connect::{self, LivenessLocks, Opened, Opening, Target};
+use crate::feed::Feeds;
 use crate::metrics::Hook;
 use crate::time::{Time, Timer};
 use crate::{Error, Result};
@@ -185,12 +186,12 @@ fn run_thread(
 
 /// Runs the drivers of all members until the last one has left.
 async fn run_members(store: &SharedStore, mut arrivals: mpsc::UnboundedReceiver<Newcomer>) {
-    let mut drivers = JoinSet::new();
+    let (mut drivers, feeds) = (JoinSet::new(), Feeds::default());
     loop {
         tokio::select! {
             biased;
             newcomer = arrivals.recv() => match newcomer {
-                Some(newcomer) => newcomer.start(store, &mut drivers),
+                Some(newcomer) => newcomer.start(store, &feeds, &mut drivers),
                 // No handle is left that could start another.
                 None => break,
             },
@@ -203,7 +204,7 @@ async fn run_members(store: &SharedStore, mut arrivals: mpsc::UnboundedReceiver<
 }
 
 impl Newcomer {
-    fn start(self, store: &SharedStore, drivers: &mut JoinSet<()>) {
+    fn start(self, store: &SharedStore, feeds: &Feeds, drivers: &mut JoinSet<()>) {
         let Self { plan: Plan { party, profile, metrics }, seed, seat, ready } = self;
         let time = party.time.clone();
         let timer = match Timer::new(time.clone()) {
@@ -217,7 +218,7 @@ impl Newcomer {
         let (replies, take_replies) = mpsc::unbounded_channel();
         let (alive, ended) = watch::channel(());
         let board = Arc::new(Board::new());
-        let client = Arc::new(Client::new(store.clone(), party.clone()));
+        let client = Arc::new(Client::new(store.clone(), party.clone(), feeds.clone()));
         let traits = store.capabilities().traits();
         let started = Started { commands, board: board.clone(), client: client.clone(), ended };
         if ready.send(Ok(started)).is_err() {
@@ -237,7 +238,7 @@ impl Newcomer {
             leaving: Vec::new(),
             left: None,
             replies,
-            hints: Hints::new(),
+            hints: None,
         };
         // A task of its own, which wakes without a look at the whole runtime.
         drivers.spawn(async move {

@@ -30,6 +30,8 @@ pub enum StoreVerb {
     Amend,
     /// [`Store::read`](tenure_store::Store::read).
     Read,
+    /// [`Store::journal`](tenure_store::Store::journal).
+    Journal,
     /// [`Store::follow`](tenure_store::Store::follow).
     Follow,
 }
@@ -37,7 +39,7 @@ pub enum StoreVerb {
 impl StoreVerb {
     /// Whether a call of it can have written anything.
     fn writes(self) -> bool {
-        !matches!(self, StoreVerb::Read | StoreVerb::Names | StoreVerb::Follow)
+        !matches!(self, StoreVerb::Read | StoreVerb::Names | StoreVerb::Journal | StoreVerb::Follow)
     }
 }
 

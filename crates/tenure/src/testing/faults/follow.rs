@@ -7,13 +7,12 @@ use async_trait::async_trait;
 use tenure_core::Hint;
 
 use super::control::{Control, HintFault, State, unreachable};
-use tenure_store::{Followed, Following, From, Result};
+use tenure_store::{Followed, Following, Result};
 
 #[derive(Debug)]
 pub(super) struct Follower {
     inner: Box<dyn Following>,
     control: Arc<Control>,
-    hints_only: bool,
     /// Whether anything was delivered yet.
     begun: bool,
     /// Whether an outage was reported and has not ended yet.
@@ -31,17 +30,15 @@ enum Woken {
 }
 
 impl Follower {
-    pub(super) fn new(inner: Box<dyn Following>, control: Arc<Control>, from: From) -> Self {
+    pub(super) fn new(inner: Box<dyn Following>, control: Arc<Control>) -> Self {
         let forged = control.look(|state| state.forged.len());
-        let hints_only = from == From::Hints;
-        Self { inner, control, hints_only, begun: false, cut_off: false, again: None, forged }
+        Self { inner, control, begun: false, cut_off: false, again: None, forged }
     }
 
     /// Waits for the store, or for the test to interfere.
     async fn wait(&mut self) -> Result<Woken> {
-        let (forged, hints_only) = (self.forged, self.hints_only);
-        let interferes =
-            move |state: &State| state.outage || (hints_only && state.forged.len() > forged);
+        let forged = self.forged;
+        let interferes = move |state: &State| state.outage || state.forged.len() > forged;
         let control = Arc::clone(&self.control);
         tokio::select! {
             // The test goes first: an outage hides what the store has to say.
@@ -80,10 +77,8 @@ impl Following for Follower {
             if self.cut_off {
                 self.control.until(|state| !state.outage).await;
                 self.cut_off = false;
-                if self.hints_only {
-                    // H13: a reconnect is itself a hint.
-                    return Ok(Followed::Hint(Hint::Anything));
-                }
+                // H13: a reconnect is itself a hint.
+                return Ok(Followed::Hint(Hint::Anything));
             }
             if let Some(hint) = self.again.take() {
                 return Ok(Followed::Hint(hint));

@@ -15,13 +15,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::{
     Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Hint, Join, Joined, MemberRef,
-    NamesView, Namespace, Query, Release, Request, Snapshot, WhichNames,
+    NamesView, Namespace, Query, Release, Request, Seq, Snapshot, WhichNames,
 };
 
 pub use control::{Counts, Fault, HintFault, StoreVerb};
 
 use control::{Control, Late};
-use tenure_store::{Capabilities, Following, From, Result, SharedStore, Store, perform};
+use tenure_store::{Capabilities, Following, Page, Result, SharedStore, Store, perform};
 
 /// A store in front of another, that fails, delays, doubles and forgets as it is
 /// told, and counts what it is asked. Clones share everything.
@@ -90,7 +90,7 @@ impl FaultyStore {
         self.control.change(|state| state.hints = fault);
     }
 
-    /// Gives a hint that nothing stands behind to everybody who follows hints
+    /// Gives a hint that nothing stands behind to everybody who follows
     /// (rule N1).
     pub fn forge(&self, hint: Hint) {
         self.control.change(|state| state.forged.push(hint));
@@ -240,10 +240,13 @@ impl Store for FaultyStore {
         self.pass(StoreVerb::Read, |_| {}, || None, || self.inner.read(ns, query)).await
     }
 
-    async fn follow(&self, ns: &Namespace, from: From) -> Result<Box<dyn Following>> {
-        let inner =
-            self.pass(StoreVerb::Follow, |_| {}, || None, || self.inner.follow(ns, from)).await?;
-        Ok(Box::new(follow::Follower::new(inner, Arc::clone(&self.control), from)))
+    async fn journal(&self, ns: &Namespace, after: Seq) -> Result<Page> {
+        self.pass(StoreVerb::Journal, |_| {}, || None, || self.inner.journal(ns, after)).await
+    }
+
+    async fn follow(&self, ns: &Namespace) -> Result<Box<dyn Following>> {
+        let inner = self.pass(StoreVerb::Follow, |_| {}, || None, || self.inner.follow(ns)).await?;
+        Ok(Box::new(follow::Follower::new(inner, Arc::clone(&self.control))))
     }
 
     fn capabilities(&self) -> Capabilities {

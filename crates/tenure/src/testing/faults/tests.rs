@@ -10,7 +10,7 @@ use tenure_core::{
 };
 
 use super::{Fault, FaultyStore, HintFault, StoreVerb};
-use tenure_store::{ErrorKind, Followed, From, MemoryStore, Store};
+use tenure_store::{ErrorKind, Followed, MemoryStore, Page, Store};
 
 struct Bench {
     store: FaultyStore,
@@ -151,7 +151,7 @@ async fn nothing_gets_through_an_outage() {
     assert_eq!(error.kind(), ErrorKind::Unreachable);
     assert!(!error.may_have_applied());
     assert!(bench.beat().await.is_err());
-    assert!(bench.store.follow(&bench.ns, From::Hints).await.is_err());
+    assert!(bench.store.follow(&bench.ns).await.is_err());
     bench.store.outage(false);
     assert!(bench.beat().await.is_ok());
     assert!(bench.store.claim(&bench.ns, &bench.claim(1)).await.is_err(), "the script waited");
@@ -160,29 +160,33 @@ async fn nothing_gets_through_an_outage() {
 #[tokio::test]
 async fn followers_fail_once_and_go_on_with_a_look_after_an_outage() {
     let bench = Bench::new().await;
-    let mut hints = bench.store.follow(&bench.ns, From::Hints).await.unwrap();
-    let mut entries = bench.store.follow(&bench.ns, From::After(Seq::START)).await.unwrap();
+    let mut hints = bench.store.follow(&bench.ns).await.unwrap();
     assert_eq!(hints.next().await.unwrap(), Followed::Hint(Hint::Anything));
-    entries.next().await.unwrap();
     bench.store.outage(true);
     assert!(hints.next().await.is_err());
-    assert!(entries.next().await.is_err());
+    assert!(bench.store.journal(&bench.ns, Seq::START).await.is_err());
     bench.behind.claim(&bench.ns, &bench.claim(1)).await.unwrap();
     let mut waiting = Box::pin(hints.next());
     assert!(waits(&mut waiting).await, "no hot loop during the outage");
     bench.store.outage(false);
     assert_eq!(waiting.await.unwrap(), Followed::Hint(Hint::Anything));
-    let Followed::Entries(missed) = entries.next().await.unwrap() else { panic!() };
-    assert_eq!(missed[0].seq, Seq::new(2), "what happened meanwhile is delivered");
+    let Page::Entries(missed) = bench.store.journal(&bench.ns, Seq::new(1)).await.unwrap() else {
+        panic!()
+    };
+    assert_eq!(missed[0].seq, Seq::new(2), "what happened meanwhile is there");
 }
 
 #[tokio::test]
-async fn hints_are_dropped_doubled_and_forged_and_entries_are_not() {
+async fn hints_are_dropped_doubled_and_forged_and_growth_is_not() {
     let bench = Bench::new().await;
-    let mut hints = bench.store.follow(&bench.ns, From::Hints).await.unwrap();
+    let mut hints = bench.store.follow(&bench.ns).await.unwrap();
     bench.store.hints(HintFault::Drop);
     assert_eq!(hints.next().await.unwrap(), Followed::Hint(Hint::Anything), "the first comes");
     bench.wins(1).await;
+    assert!(
+        matches!(hints.next().await.unwrap(), Followed::Grown(_)),
+        "the journal's growth comes"
+    );
     let mut waiting = Box::pin(hints.next());
     assert!(waits(&mut waiting).await, "the hint is lost");
     drop(waiting);
@@ -191,12 +195,10 @@ async fn hints_are_dropped_doubled_and_forged_and_entries_are_not() {
     let told = [hints.next().await.unwrap(), hints.next().await.unwrap()];
     assert_eq!(told[0], told[1]);
     bench.store.hints(HintFault::Deliver);
+    while !matches!(hints.next().await.unwrap(), Followed::Grown(_)) {}
     let forged = Hint::Gone(Incarnation::from_u128(9));
     bench.store.forge(forged.clone());
     assert_eq!(hints.next().await.unwrap(), Followed::Hint(forged));
-    let mut entries = bench.store.follow(&bench.ns, From::After(Seq::START)).await.unwrap();
-    bench.store.hints(HintFault::Drop);
-    assert!(matches!(entries.next().await.unwrap(), Followed::Entries(_)));
 }
 
 /// C12 is counted with this.
