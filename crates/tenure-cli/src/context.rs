@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tenure::{Builder, ElectionName, ElectionView, ErrorKind, Tenure};
+use tenure::{Builder, ElectionName, ElectionView, ErrorKind, Operator, Tenure};
 
 use crate::args::{Color, Global};
 use crate::config::{Config, RunConfig, xdg};
@@ -67,26 +67,26 @@ impl Context {
         Tenure::builder(&self.store).namespace(&self.namespace)
     }
 
-    /// Connects as somebody who asks for something. It is noted in the journal
+    /// Opens the store as somebody who asks for something and joins nothing. It is noted in the journal
     /// under the user's name.
-    pub(crate) async fn connect(&self) -> Outcome<Tenure> {
-        let connected = self.builder().id(operator()).connect().await;
+    pub(crate) async fn operate(&self) -> Outcome<Operator> {
+        let connected = self.builder().id(operator()).operate().await;
         connected.map_err(|error| Failure::connecting(error, &self.shown_store()))
     }
 
     /// Connects as somebody who only looks: nothing is made, and no right to
     /// write is needed.
-    pub(crate) async fn watch(&self) -> Outcome<Tenure> {
-        let connected = self.builder().id(operator()).read_only(true).connect().await;
+    pub(crate) async fn watch(&self) -> Outcome<Operator> {
+        let connected = self.builder().id(operator()).read_only(true).operate().await;
         connected.map_err(|error| Failure::connecting(error, &self.shown_store()))
     }
 
     /// The same for one look: a store that is not there yet is an empty one.
-    pub(crate) async fn look(&self) -> Outcome<Tenure> {
-        match self.builder().id(operator()).read_only(true).connect().await {
+    pub(crate) async fn look(&self) -> Outcome<Operator> {
+        match self.builder().id(operator()).read_only(true).operate().await {
             Err(tenure::Error::Store(error)) if error.kind() == ErrorKind::Absent => {
                 say(&error.to_string());
-                Ok(Tenure::builder("memory:").namespace(&self.namespace).connect().await?)
+                Ok(Tenure::builder("memory:").namespace(&self.namespace).operate().await?)
             }
             connected => connected.map_err(|e| Failure::connecting(e, &self.shown_store())),
         }
@@ -136,25 +136,25 @@ pub(crate) fn exists(view: &ElectionView) -> bool {
 
 /// The view of an election; one that nobody ever stood for is an error that
 /// offers a near name.
-pub(crate) async fn known_view(tenure: &Tenure, name: &str) -> Outcome<ElectionView> {
-    let view = tenure.election(name).view().await?;
+pub(crate) async fn known_view(operator: &Operator, name: &str) -> Outcome<ElectionView> {
+    let view = operator.election(name).view().await?;
     if exists(&view) {
         return Ok(view);
     }
-    let others = tenure.elections().await?;
+    let others = operator.elections().await?;
     let near = did_you_mean(name, others.iter().map(|view| view.election.as_str()));
     let near = near.unwrap_or_else(|| "; `tenure elections` lists them".into());
-    let ns = tenure.namespace();
+    let ns = operator.namespace();
     let what = format!("there is no election {name:?} in the namespace {:?}{near}", ns.as_str());
     Err(Failure::new(Exit::NotFound, what))
 }
 
 /// There is no such member: says so, and offers a near one.
-pub(crate) async fn no_such_member(tenure: &Tenure, id: &str) -> Outcome<Failure> {
-    let members = tenure.members().await?;
+pub(crate) async fn no_such_member(operator: &Operator, id: &str) -> Outcome<Failure> {
+    let members = operator.members().await?;
     let near = did_you_mean(id, members.iter().map(|view| view.member.id.as_str()));
     let near = near.unwrap_or_else(|| "; `tenure members` lists them".into());
-    let ns = tenure.namespace();
+    let ns = operator.namespace();
     let what = format!("there is no live member {id:?} in the namespace {:?}{near}", ns.as_str());
     Ok(Failure::new(Exit::NotFound, what))
 }

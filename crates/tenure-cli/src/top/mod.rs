@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind, read};
-use tenure::{Amended, Entry, JournalStream, Journalled, Seq, Tenure};
+use tenure::{Amended, Entry, JournalStream, Journalled, Operator, Seq};
 use tokio::sync::mpsc;
 
 use crate::args::TopArgs;
@@ -33,22 +33,22 @@ pub(crate) async fn run(context: &Context, args: &TopArgs) -> Outcome {
         let what = "top needs a terminal on stdin and stdout";
         return Err(Failure::usage(format!("{what}; use `tenure status` or `tenure watch`")));
     }
-    let tenure = context.watch().await?;
+    let operator = context.watch().await?;
     let mut app = App::new(context.shown_store(), context.namespace.clone(), args.filter.clone());
     // The first look before the screen changes: an error is then said plainly.
-    look(&tenure, &mut app).await?;
-    let from = past(&tenure, &mut app).await?;
-    let journal = tenure.follow(Some(from))?;
+    look(&operator, &mut app).await?;
+    let from = past(&operator, &mut app).await?;
+    let journal = operator.follow(Some(from))?;
     let mut terminal =
         ratatui::try_init().map_err(|error| Failure::system("taking the terminal", error))?;
-    let ended = watch(context, &tenure, &mut app, &mut terminal, journal, args.every).await;
+    let ended = watch(context, &operator, &mut app, &mut terminal, journal, args.every).await;
     ratatui::restore();
     ended
 }
 
 async fn watch(
     context: &Context,
-    tenure: &Tenure,
+    operator: &Operator,
     app: &mut App,
     terminal: &mut DefaultTerminal,
     mut journal: JournalStream,
@@ -68,7 +68,7 @@ async fn watch(
                     Asked::Quit => return Ok(Exit::Ok),
                     Asked::Do(wish) => {
                         app.message = fulfil(context, &wish).await;
-                        refresh(tenure, app).await;
+                        refresh(operator, app).await;
                     }
                     Asked::Nothing => {}
                 },
@@ -83,29 +83,29 @@ async fn watch(
                     Some(_) => {}
                     None => return Err(Failure::new(Exit::Store, "the watch was shut down")),
                 }
-                refresh(tenure, app).await;
+                refresh(operator, app).await;
             }
-            _ = tick.tick() => refresh(tenure, app).await,
+            _ = tick.tick() => refresh(operator, app).await,
             _ = frame.tick() => {}
         }
     }
 }
 
-async fn look(tenure: &Tenure, app: &mut App) -> Outcome<()> {
-    let (elections, members) = (tenure.elections().await?, tenure.members().await?);
+async fn look(operator: &Operator, app: &mut App) -> Outcome<()> {
+    let (elections, members) = (operator.elections().await?, operator.members().await?);
     app.take(elections, members);
     Ok(())
 }
 
 /// Looks again; a store that is away is said so, and what was known stays.
-async fn refresh(tenure: &Tenure, app: &mut App) {
-    if let Err(failure) = look(tenure, app).await {
+async fn refresh(operator: &Operator, app: &mut App) {
+    if let Err(failure) = look(operator, app).await {
         app.message = failure.to_string();
     }
 }
 
-async fn past(tenure: &Tenure, app: &mut App) -> Outcome<Seq> {
-    let (seq, entries) = tenure.journal(PAST).await?;
+async fn past(operator: &Operator, app: &mut App) -> Outcome<Seq> {
+    let (seq, entries) = operator.journal(PAST).await?;
     entries.iter().for_each(|entry| app.log(line(entry)));
     Ok(seq)
 }
@@ -119,15 +119,15 @@ fn line(entry: &Entry) -> String {
 /// Does what was confirmed, and says what came of it.
 async fn fulfil(context: &Context, wish: &Wish) -> String {
     // Looking needs no right to write, and steering does.
-    let tenure = match context.connect().await {
+    let operator = match context.operate().await {
         Ok(tenure) => tenure,
         Err(failure) => return failure.to_string(),
     };
     let (name, done) = match wish {
-        Wish::Pause(name) => (name, tenure.election(name).pause("from tenure top").await),
-        Wish::Resume(name) => (name, tenure.election(name).resume().await),
+        Wish::Pause(name) => (name, operator.election(name).pause("from tenure top").await),
+        Wish::Resume(name) => (name, operator.election(name).resume().await),
         Wish::Resign(name, number, _) => {
-            let election = tenure.election(name);
+            let election = operator.election(name);
             (name, election.ask_term_to_step_down(*number, None, "from tenure top").await)
         }
     };

@@ -14,8 +14,8 @@ use crate::failure::Outcome;
 pub(crate) async fn check(context: &Context, args: &CheckArgs) -> Outcome {
     election_name(&args.name)?;
     let wanted = args.leader_is.as_deref().map(MemberId::new).transpose()?;
-    let tenure = context.look().await?;
-    let leader = tenure.election(&args.name).leader().await?.map(|holder| holder.member.id);
+    let operator = context.look().await?;
+    let leader = operator.election(&args.name).leader().await?.map(|holder| holder.member.id);
     let exit = match (&leader, &wanted) {
         (None, _) => Exit::Vacant,
         (Some(leader), Some(wanted)) if leader != wanted => Exit::No,
@@ -36,8 +36,8 @@ pub(crate) async fn check(context: &Context, args: &CheckArgs) -> Outcome {
 
 pub(crate) async fn fence(context: &Context, args: &FenceArgs) -> Outcome {
     election_name(&args.name)?;
-    let tenure = context.look().await?;
-    let newest = tenure.election(&args.name).view().await?.number.get();
+    let operator = context.look().await?;
+    let newest = operator.election(&args.name).view().await?.number.get();
     let (asked, name) = (args.term, &args.name);
     let (exit, text) = match asked.cmp(&newest) {
         std::cmp::Ordering::Equal if asked == 0 => {

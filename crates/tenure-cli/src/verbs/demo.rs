@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tenure::{ElectionName, Happening, JournalStream, Journalled, MemberId, Seq, Tenure, Term};
+use tenure::{
+    ElectionName, Happening, JournalStream, Journalled, MemberId, Operator, Seq, Tenure, Term,
+};
 
 use tenure_api::span;
 
@@ -86,8 +88,8 @@ impl Drop for Cast<'_> {
 impl Cast<'_> {
     async fn play(&mut self) -> Outcome {
         let store = self.home.store();
-        let tenure = Tenure::builder(&store).id("audience").connect().await?;
-        let mut journal = tenure.follow(Some(Seq::START))?;
+        let operator = Tenure::builder(&store).id("audience").operate().await?;
+        let mut journal = operator.follow(Some(Seq::START))?;
         let election = ElectionName::new(ELECTION)?;
 
         self.step("three candidates stand for the election \"demo\" on one SQLite file")?;
@@ -99,7 +101,7 @@ impl Cast<'_> {
             "{} leads with term {}; its command runs, the others wait",
             first.member.id, first.number
         ))?;
-        self.all_standing(&tenure).await?;
+        self.all_standing(&operator).await?;
 
         self.step(&format!("kill -9 of {}: no goodbye, no release", first.member.id))?;
         let killed = Instant::now();
@@ -119,7 +121,7 @@ impl Cast<'_> {
 
         self.step(&format!("{} is asked to step down, as before a deployment", second.member.id))?;
         let asked = Instant::now();
-        tenure.election(ELECTION).ask_to_step_down("the demo goes on").await?;
+        operator.election(ELECTION).ask_to_step_down("the demo goes on").await?;
         let third = elected(&mut journal, &election, second.number.get()).await?;
         self.told(&format!(
             "{} leads with term {}, {} after the request",
@@ -130,7 +132,7 @@ impl Cast<'_> {
         self.told("its command was told to stop, ended, and only then was the term given up")?;
 
         self.step("a write that still carries the first term's number is refused by the fence")?;
-        let newest = tenure.election(ELECTION).view().await?.number;
+        let newest = operator.election(ELECTION).view().await?.number;
         self.told(&format!(
             "`tenure fence demo {}` answers no: the newest term is {newest}. Numbers only rise, \
              whatever clocks and pauses do",
@@ -139,7 +141,6 @@ impl Cast<'_> {
         self.out.line("")?;
         self.out
             .line("try it: tenure run --election NAME -- CMD, on as many terminals as you like")?;
-        tenure.shutdown().await?;
         Ok(Exit::Ok)
     }
 
@@ -173,9 +174,9 @@ impl Cast<'_> {
     }
 
     /// Everybody must be a candidate before the leader dies.
-    async fn all_standing(&self, tenure: &Tenure) -> Outcome<()> {
+    async fn all_standing(&self, operator: &Operator) -> Outcome<()> {
         let began = Instant::now();
-        while tenure.election(ELECTION).view().await?.candidates.len() < NAMES.len() {
+        while operator.election(ELECTION).view().await?.candidates.len() < NAMES.len() {
             if began.elapsed() > LIMIT {
                 return Err(Failure::new(Exit::NotInTime, "not all candidates stood in time"));
             }

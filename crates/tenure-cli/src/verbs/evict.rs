@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{Amended, MemberId, MemberRef, Tenure};
+use tenure::{Amended, MemberId, MemberRef, Operator};
 use tenure_api::{Evicted, millis, span};
 
 use crate::args::EvictArgs;
@@ -13,14 +13,14 @@ use crate::output::say;
 
 pub(crate) async fn run(context: &Context, args: &EvictArgs) -> Outcome {
     let id = MemberId::new(&args.member)?;
-    let tenure = context.connect().await?;
-    let (member, remaining) = match tenure.evict(&id, args.now).await? {
+    let operator = context.operate().await?;
+    let (member, remaining) = match operator.evict(&id, args.now).await? {
         Amended::Done { member: Some(member), remaining, .. } => (member, remaining),
         Amended::Unchanged => {
             say(&format!("{id} was evicted already"));
             return Ok(Exit::Ok);
         }
-        _ => return Err(no_such_member(&tenure, id.as_str()).await?),
+        _ => return Err(no_such_member(&operator, id.as_str()).await?),
     };
     let left = span::roughly(remaining);
     let out = context.output;
@@ -38,7 +38,7 @@ pub(crate) async fn run(context: &Context, args: &EvictArgs) -> Outcome {
         Duration::ZERO
     } else {
         let waiting = Instant::now();
-        gone(&tenure, &member, remaining).await?;
+        gone(&operator, &member, remaining).await?;
         waiting.elapsed()
     };
     let free = args.now || !args.no_wait;
@@ -62,11 +62,11 @@ pub(crate) async fn run(context: &Context, args: &EvictArgs) -> Outcome {
 
 /// Waits until this life of the member is no longer there. A little longer than
 /// it should take, since the store's clock counts and not ours.
-async fn gone(tenure: &Tenure, member: &MemberRef, remaining: Duration) -> Outcome<()> {
+async fn gone(operator: &Operator, member: &MemberRef, remaining: Duration) -> Outcome<()> {
     let limit = remaining + remaining / 10 + Duration::from_secs(2);
     let began = Instant::now();
     loop {
-        let members = tenure.members().await?;
+        let members = operator.members().await?;
         let Some(view) = members.iter().find(|view| view.member == *member) else {
             return Ok(());
         };

@@ -16,14 +16,14 @@ use crate::show::moment;
 const FLAPPING: (usize, Duration) = (5, Duration::from_secs(600));
 
 pub(crate) async fn run(context: &Context, args: &HistoryArgs) -> Outcome {
-    let tenure = context.look().await?;
+    let operator = context.look().await?;
     let names = match &args.name {
-        Some(name) => vec![known_view(&tenure, name).await?.election],
-        None => tenure.elections().await?.into_iter().map(|view| view.election).collect(),
+        Some(name) => vec![known_view(&operator, name).await?.election],
+        None => operator.elections().await?.into_iter().map(|view| view.election).collect(),
     };
     let mut all = Vec::new();
     for name in names {
-        let mut terms = tenure.election(&name).history(args.limit).await?;
+        let mut terms = operator.election(&name).history(args.limit).await?;
         if let Some(since) = args.since {
             terms.retain(|past| stood_since(past, since));
         }

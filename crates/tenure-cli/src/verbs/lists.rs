@@ -9,8 +9,8 @@ use crate::output::{Table, Tone};
 use crate::show::{leader_cell, moment, states};
 
 pub(crate) async fn members(context: &Context) -> Outcome {
-    let tenure = context.look().await?;
-    let mut members = tenure.members().await?;
+    let operator = context.look().await?;
+    let mut members = operator.members().await?;
     members.sort_by(|a, b| a.member.cmp(&b.member));
     let out = context.output;
     if out.json {
@@ -39,8 +39,8 @@ pub(crate) async fn members(context: &Context) -> Outcome {
 }
 
 pub(crate) async fn elections(context: &Context) -> Outcome {
-    let tenure = context.look().await?;
-    let mut views = tenure.elections().await?;
+    let operator = context.look().await?;
+    let mut views = operator.elections().await?;
     views.sort_by(|a, b| a.election.cmp(&b.election));
     let out = context.output;
     if out.json {

@@ -9,10 +9,10 @@ use crate::exit::Exit;
 use crate::failure::Outcome;
 
 pub(crate) async fn pause(context: &Context, args: &PauseArgs) -> Outcome {
-    let tenure = context.connect().await?;
+    let operator = context.operate().await?;
     // Pausing a misspelt name would look like success.
-    let view = known_view(&tenure, &args.name).await?;
-    let amended = tenure.election(&args.name).pause(&args.reason).await?;
+    let view = known_view(&operator, &args.name).await?;
+    let amended = operator.election(&args.name).pause(&args.reason).await?;
     let goes_on = match &view.holder {
         Some(holder) => format!("; {} goes on leading", holder.member.id),
         None => "; nobody leads it".to_owned(),
@@ -25,9 +25,9 @@ pub(crate) async fn pause(context: &Context, args: &PauseArgs) -> Outcome {
 }
 
 pub(crate) async fn resume(context: &Context, args: &OneName) -> Outcome {
-    let tenure = context.connect().await?;
-    known_view(&tenure, &args.name).await?;
-    let amended = tenure.election(&args.name).resume().await?;
+    let operator = context.operate().await?;
+    known_view(&operator, &args.name).await?;
+    let amended = operator.election(&args.name).resume().await?;
     let text = match amended {
         Amended::Unchanged => format!("{} was not paused", args.name),
         _ => format!("{} is no longer paused", args.name),

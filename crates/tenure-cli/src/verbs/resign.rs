@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tenure::{
-    Amended, ElectionName, Happening, JournalStream, Journalled, MemberId, ReleaseCause, Tenure,
+    Amended, ElectionName, Happening, JournalStream, Journalled, MemberId, Operator, ReleaseCause,
     TermNumber,
 };
 use tenure_api::{Cause, Resigned, Successor, millis, span};
@@ -16,8 +16,8 @@ use crate::failure::{Failure, Outcome, did_you_mean};
 pub(crate) async fn run(context: &Context, args: &ResignArgs) -> Outcome {
     let name = election_name(&args.name)?;
     let to = args.to.as_deref().map(MemberId::new).transpose()?;
-    let tenure = context.connect().await?;
-    let view = known_view(&tenure, &args.name).await?;
+    let operator = context.operate().await?;
+    let view = known_view(&operator, &args.name).await?;
     let Some(holder) = &view.holder else {
         let what = format!("nobody leads {name}, so nobody can step down");
         return Err(Failure::new(Exit::Vacant, what));
@@ -25,10 +25,10 @@ pub(crate) async fn run(context: &Context, args: &ResignArgs) -> Outcome {
     let leader = holder.member.id.clone();
     // Before the request, so that nothing of what follows is missed.
     let mut journal = match args.wait {
-        Some(_) => Some(tenure.follow(Some(tenure.journal(1).await?.0))?),
+        Some(_) => Some(operator.follow(Some(operator.journal(1).await?.0))?),
         None => None,
     };
-    let election = tenure.election(&args.name);
+    let election = operator.election(&args.name);
     let number = view.number;
     let asked = Instant::now();
     let amended = election.ask_term_to_step_down(number, to.clone(), &args.reason).await?;
@@ -59,7 +59,7 @@ pub(crate) async fn run(context: &Context, args: &ResignArgs) -> Outcome {
     }
     let outcome = match (&mut journal, args.wait) {
         (Some(journal), Some(limit)) => {
-            let waiting = follow(&tenure, journal, &name, &leader, number);
+            let waiting = follow(&operator, journal, &name, &leader, number);
             let Ok(outcome) = tokio::time::timeout(limit, waiting).await else {
                 let limit = span::show(limit);
                 let what = format!("{leader} was asked, and has not stepped down within {limit}");
@@ -81,7 +81,7 @@ struct Ended {
 
 /// Waits until the term has ended and, if anybody stands, somebody leads again.
 async fn follow(
-    tenure: &Tenure,
+    operator: &Operator,
     journal: &mut JournalStream,
     name: &ElectionName,
     leader: &MemberId,
@@ -112,7 +112,7 @@ async fn follow(
             }
         }
         if let Some(cause) = ended {
-            let view = tenure.election(name).view().await?;
+            let view = operator.election(name).view().await?;
             let somebody = view.candidates.iter().any(|c| c.priority.may_lead());
             if view.holder.is_none() && (!somebody || view.paused.is_some()) {
                 return Ok(Ended { cause, next: None });

@@ -9,8 +9,8 @@ use crate::failure::Outcome;
 use crate::output::say;
 
 pub(crate) async fn run(context: &Context) -> Outcome {
-    let tenure = context.connect().await?;
-    let Amended::Restored { before, after } = tenure.restored().await? else {
+    let operator = context.operate().await?;
+    let Amended::Restored { before, after } = operator.restored().await? else {
         say("the store does not say whether its era has risen; look at the next term's number");
         return Ok(Exit::No);
     };

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{ElectionView, PastTerm, ReleaseCause, Tenure};
+use tenure::{ElectionView, Operator, PastTerm, ReleaseCause};
 use tenure_api::{
     Cause, Election, Ended, Metadata, Status, StatusOfAll, StatusOfOne, StoreHealth, span,
 };
@@ -15,15 +15,15 @@ use crate::output::{Output, Table, Tone};
 use crate::show::{because, leader_cell, moment, states, waiting};
 
 pub(crate) async fn run(context: &Context, args: &NameArgs) -> Outcome {
-    let tenure = context.look().await?;
+    let operator = context.look().await?;
     let asked = Instant::now();
     let views = match &args.name {
-        Some(name) => vec![known_view(&tenure, name).await?],
-        None => tenure.elections().await?,
+        Some(name) => vec![known_view(&operator, name).await?],
+        None => operator.elections().await?,
     };
     let round_trip = asked.elapsed();
-    let health = health(context, &tenure, round_trip);
-    let views = vacancies(&tenure, views).await?;
+    let health = health(context, &operator, round_trip);
+    let views = vacancies(&operator, views).await?;
     let out = context.output;
     match (&args.name, out.json) {
         (Some(_), true) => {
@@ -49,14 +49,14 @@ struct Seen {
 /// For so many vacant elections the journal is asked how they became so.
 const ASKED: usize = 20;
 
-async fn vacancies(tenure: &Tenure, views: Vec<ElectionView>) -> Outcome<Vec<Seen>> {
+async fn vacancies(operator: &Operator, views: Vec<ElectionView>) -> Outcome<Vec<Seen>> {
     let (mut seen, mut asked) = (Vec::new(), 0);
     for view in views {
         let vacant = view.holder.is_none() && view.number.get() > 0 && asked < ASKED;
         let mut ended = None;
-        if vacant && tenure.capabilities().journal {
+        if vacant && operator.capabilities().journal {
             asked += 1;
-            let last = tenure.election(&view.election).history(1).await?.pop();
+            let last = operator.election(&view.election).history(1).await?.pop();
             ended = last.filter(|past| past.term.number == view.number && past.ended.is_some());
         }
         seen.push(Seen { view, ended });
@@ -108,8 +108,8 @@ impl Seen {
 }
 
 /// How the store is doing.
-fn health(context: &Context, tenure: &Tenure, round_trip: Duration) -> StoreHealth {
-    let capabilities = tenure.capabilities();
+fn health(context: &Context, operator: &Operator, round_trip: Duration) -> StoreHealth {
+    let capabilities = operator.capabilities();
     let because = capabilities.polled_because.map(String::from);
     let url = context.shown_store();
     // One that is not there yet is looked at as an empty one in memory.
@@ -121,7 +121,7 @@ fn health(context: &Context, tenure: &Tenure, round_trip: Duration) -> StoreHeal
         url,
         round_trip_ms: fraction(round_trip),
         notifications: capabilities.watch.to_string(),
-        trouble: tenure.status().watch_error.or(because),
+        trouble: because,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tenure::{ElectionName, Entry, Happening, Journalled, MemberRef, Seq, Tenure};
+use tenure::{ElectionName, Entry, Happening, Journalled, MemberRef, Operator, Seq};
 
 use crate::args::WatchArgs;
 use crate::context::{Context, election_name};
@@ -13,19 +13,19 @@ use crate::show::{entry_text, moment};
 
 pub(crate) async fn run(context: &Context, args: &WatchArgs) -> Outcome {
     let names = args.names.iter().map(|name| election_name(name)).collect::<Result<_, _>>()?;
-    let tenure = context.watch().await?;
-    if !tenure.capabilities().journal {
-        let kind = tenure.capabilities().name;
+    let operator = context.watch().await?;
+    if !operator.capabilities().journal {
+        let kind = operator.capabilities().name;
         let what = format!("the store {kind} keeps no journal to watch");
         return Err(Failure::usage(format!("{what}; repeat `tenure status --json` instead")));
     }
     let leaders = HashMap::new();
     let mut lines = Lines { out: context.output, names, leaders, left: args.count };
     let after = match args.from {
-        Some(seq) => Some(known_place(context, &tenure, seq).await?),
-        None => Some(lines.present(&tenure).await?),
+        Some(seq) => Some(known_place(context, &operator, seq).await?),
+        None => Some(lines.present(&operator).await?),
     };
-    let mut journal = tenure.follow(after)?;
+    let mut journal = operator.follow(after)?;
     while lines.left != Some(0) {
         match journal.next().await {
             Some(Journalled::Entries(entries)) => lines.entries(&entries)?,
@@ -45,8 +45,8 @@ pub(crate) async fn run(context: &Context, args: &WatchArgs) -> Outcome {
 
 /// A place that the journal has reached. One beyond it is a mistake: to wait
 /// until it is reached would pass over all that happens before.
-async fn known_place(context: &Context, tenure: &Tenure, seq: u64) -> Outcome<Seq> {
-    let (newest, _) = tenure.journal(1).await?;
+async fn known_place(context: &Context, operator: &Operator, seq: u64) -> Outcome<Seq> {
+    let (newest, _) = operator.journal(1).await?;
     if seq <= newest.get() {
         return Ok(Seq::new(seq));
     }
@@ -94,11 +94,11 @@ impl Lines {
 
     /// Who leads now, from one look; changes after it follow. Gives the place
     /// in the journal where they do.
-    async fn present(&mut self, tenure: &Tenure) -> Outcome<Seq> {
+    async fn present(&mut self, operator: &Operator) -> Outcome<Seq> {
         // The position first: a change between the two looks is told twice
         // rather than never.
-        let (seq, _) = tenure.journal(1).await?;
-        for view in tenure.elections().await? {
+        let (seq, _) = operator.journal(1).await?;
+        for view in operator.elections().await? {
             let Some(leads) = tenure_api::Entry::leads(seq, &view) else { continue };
             let Some(holder) = view.holder else { continue };
             if !self.wants(&view.election) || self.left == Some(0) {
