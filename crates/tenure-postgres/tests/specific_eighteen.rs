@@ -11,7 +11,7 @@ use common::words::*;
 use common::{Place, connect, until};
 use tenure_conformance::CASES;
 use tenure_core::Hint;
-use tenure_store::{FenceError, Followed, Following, From, Store, Watch};
+use tenure_store::{FenceError, Followed, Following, Store, Watch};
 use tokio_postgres::Client;
 
 /// Where that server is.
@@ -57,7 +57,7 @@ async fn elections_go_on_with_a_queue_of_notifications_that_is_full() {
     let place = Place::on(url());
     let store = place.open_with(place.options().poll(poll)).await;
     let other = place.open_with(place.options().poll(poll)).await;
-    let mut hints = other.follow(&ns(), From::Hints).await.unwrap();
+    let mut hints = other.follow(&ns()).await.unwrap();
     let before = leader(&store, "a", 1, "e").await;
     let foreign = foreign_listener().await;
     let client = connect(&url()).await;
