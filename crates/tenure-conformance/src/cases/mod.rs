@@ -12,6 +12,7 @@ pub(crate) mod handover;
 pub(crate) mod heartbeat;
 pub(crate) mod limits;
 pub(crate) mod members;
+pub(crate) mod names;
 pub(crate) mod namespaces;
 pub(crate) mod read;
 pub(crate) mod release;

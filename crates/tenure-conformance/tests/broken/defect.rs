@@ -67,7 +67,10 @@ defects! {
     /// A pause that cannot be lifted.
     NeverResumes => ["amend::a_resumed_election_elects_again"],
     /// One world for all namespaces (C5).
-    SharesNamespaces => ["namespaces::namespaces_elect_independently"],
+    SharesNamespaces => [
+        "namespaces::namespaces_elect_independently",
+        "names::each_namespace_has_names_of_its_own"
+    ],
     /// Metadata goes through text (C22).
     TextMetadata => ["limits::profiles_come_back_byte_for_byte"],
     /// Names are folded to lower case.
@@ -163,6 +166,7 @@ defects! {
     /// A newcomer always takes the id (B3).
     AlwaysSupersedes => [
         "members::a_namesake_waits_while_the_first_holds_something",
+        "names::an_owner_of_a_name_is_not_superseded",
         "contention::of_many_namesakes_exactly_one_is_in"
     ],
     /// A newcomer never takes the id.
@@ -191,7 +195,10 @@ defects! {
     /// What was so already is said to be done.
     NeverUnchanged => ["amend::pausing_or_resuming_twice_changes_nothing"],
     /// An eviction frees everything at once (M2).
-    EvictsAtOnce => ["amend::an_evicted_member_is_ended_but_its_terms_stand_for_its_ttl"],
+    EvictsAtOnce => [
+        "amend::an_evicted_member_is_ended_but_its_terms_stand_for_its_ttl",
+        "names::a_condemned_owner_keeps_its_names_for_its_ttl"
+    ],
     /// An eviction without effect.
     NeverEvicts => [
         "amend::evicting_at_once_frees_everything_now",
@@ -312,8 +319,69 @@ defects! {
     DeniesJudging => ["capabilities::expiry_is_judged_by_whom_it_is_claimed"],
     /// Each term that a heartbeat names is answered for as renewed (E1).
     AnswersForTerms => ["heartbeat::a_heartbeat_names_terms_in_vain_that_are_not_its_own"],
+    /// A name is given to whoever asks last (U1).
+    GivesNamesTwice => [
+        "names::a_name_has_one_owner",
+        "names::of_many_who_race_exactly_one_takes_a_name"
+    ],
+    /// A change begins a new binding (Q4).
+    ResetsTokens => ["names::a_change_keeps_the_token"],
+    /// Every binding has token 1 (U2).
+    ReusesTokens => ["names::tokens_only_rise"],
+    /// Every operation on a name is a new attempt (E2).
+    IgnoresNameNonces => ["names::what_is_repeated_is_answered_alike"],
+    /// An older attempt of the owner is answered as if it had succeeded (E2).
+    AnswersOlderNonces => [
+        "names::an_older_attempt_changes_nothing",
+        "names::a_name_has_one_owner"
+    ],
+    /// A drop is meant for whatever binding there is (U4).
+    DropsAnyToken => ["names::late_and_foreign_operations_change_nothing"],
+    /// Names leave a trace in the journal.
+    JournalsNames => ["names::names_are_not_in_the_journal"],
+    /// The name of an expired owner is taken, and its heartbeat is answered as before (M1).
+    SparesExpiredOwners => ["names::an_expired_owner_is_ended_before_its_name_is_taken"],
+    /// To be bound does not renew (T1).
+    BoundIsNoHeartbeat => ["names::being_bound_counts_as_a_heartbeat"],
+    /// To be refused renews as well.
+    TakenBeats => ["names::nothing_else_counts_as_a_heartbeat"],
+    /// A name of an ended life is shown as if it stood (M5).
+    NamesOutliveTheirLife => ["names::the_names_of_an_ended_life_are_free_at_once"],
+    /// What a member binds to nobody is its own.
+    NobodyIsALife => ["names::a_name_of_nobody_stays_until_it_is_dropped"],
+    /// The last operation is answered first (Q1).
+    AnswersBackwards => ["names::operations_are_answered_in_their_order"],
+    /// The data of a value goes through text.
+    TextValues => ["names::values_come_back_byte_for_byte"],
+    /// A fence without effect (Q2).
+    IgnoresFences => ["names::a_fence_passes_only_who_holds_the_newest_term"],
+    /// What a bind has seen is not looked at (M6).
+    ForgetsWhatBindsSaw => ["names::what_was_forgotten_makes_the_tokens_jump"],
+    /// What somebody owns is what everybody owns.
+    OwnedByAnybody => ["names::names_are_found_by_name_and_by_owner"],
+    /// A prefix is a pattern.
+    LikePrefixes => ["names::a_prefix_is_taken_literally"],
+    /// It is not told what was dropped (Q8).
+    ForgetsDrops => [
+        "names::since_tells_only_what_changed",
+        "names::what_changed_since_makes_up_a_full_read"
+    ],
+    /// It is not told who owns names (Q8).
+    ForgetsOwners => [
+        "names::since_tells_only_what_changed",
+        "names::what_changed_since_makes_up_a_full_read"
+    ],
+    /// Whoever cannot be told what changed is not told that either (Q8).
+    NeverWhole => ["names::who_cannot_be_told_what_changed_gets_all_names"],
+    /// Everybody is told everything, each time (Q8).
+    AlwaysWhole => ["names::since_tells_only_what_changed"],
+    /// Names are denied, and kept all the same.
+    DeniesNames => ["names::a_store_that_keeps_no_names_says_so"],
     /// There is no limit to a request.
-    UnlimitedBatch => ["limits::one_more_than_a_full_batch_is_refused"],
+    UnlimitedBatch => [
+        "limits::one_more_than_a_full_batch_is_refused",
+        "names::one_operation_more_than_a_full_batch_is_refused"
+    ],
     /// Only so many bids are answered.
     ShortAnswers => ["limits::a_full_batch_is_won_and_given_back"],
 }

@@ -4,6 +4,7 @@
 mod defect;
 mod follow;
 mod handover;
+mod names;
 mod requests;
 mod store;
 

@@ -17,6 +17,7 @@ use tenure_store::{Capabilities, Following, Judge, MemoryStore, Page, Result, St
 
 use crate::defect::Defect;
 use crate::follow::{BrokenFollowing, broken_page};
+use crate::names::Remembered;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Broken {
@@ -27,12 +28,13 @@ pub(crate) struct Broken {
     step_downs: Arc<Mutex<HashMap<ElectionName, StepDown>>>,
     /// The newest term of each election, until it is given back.
     newest: Arc<Mutex<HashMap<ElectionName, Term>>>,
+    pub(crate) names: Remembered,
 }
 
 impl Broken {
     pub(crate) fn new(inner: MemoryStore, defect: Defect) -> Self {
-        let (count, ttls, step_downs, newest) = Default::default();
-        Self { inner, defect, count, ttls, step_downs, newest }
+        let (count, ttls, step_downs, newest, names) = Default::default();
+        Self { inner, defect, count, ttls, step_downs, newest, names }
     }
 
     pub(crate) fn is(&self, defect: Defect) -> bool {
@@ -46,6 +48,11 @@ impl Broken {
     pub(crate) async fn view(&self, ns: &Namespace, name: &ElectionName) -> Result<ElectionView> {
         let mut seen = self.inner.read(ns, &Query::elections([name.clone()])).await?;
         Ok(seen.elections.remove(0))
+    }
+
+    /// The ttl that a member stated last.
+    pub(crate) fn ttl_of(&self, member: &MemberRef) -> Option<Duration> {
+        self.ttls.lock().expect("no panic").get(member).copied()
     }
 
     /// The live member that goes by the id.
@@ -76,7 +83,7 @@ impl Broken {
     }
 
     /// Two journal entries about nothing.
-    async fn trace(&self, ns: &Namespace) -> Result<()> {
+    pub(crate) async fn trace(&self, ns: &Namespace) -> Result<()> {
         let election = ElectionName::new("trace").expect("good");
         let (reason, by) = (Note::default(), Note::default());
         let pause = Amend::Pause { election: election.clone(), reason, by: by.clone() };
@@ -215,6 +222,9 @@ impl Store for Broken {
         {
             return Ok(alive);
         }
+        if self.is_spared(&beat.member) {
+            return Ok(alive);
+        }
         let mut answer = self.inner.heartbeat(ns, &self.taking(ns, beat).await?).await?;
         if let Beat::Alive { terms, .. } = &mut answer {
             self.answer_for_terms(ns, beat, terms).await?;
@@ -297,12 +307,12 @@ impl Store for Broken {
 
     async fn bind(&self, ns: &Namespace, bind: &Bind) -> Result<Bindings> {
         let ns = &self.defect.namespace(ns);
-        self.inner.bind(ns, bind).await
+        self.bind_oddly(ns, bind).await
     }
 
     async fn names(&self, ns: &Namespace, which: &WhichNames) -> Result<NamesView> {
         let ns = &self.defect.namespace(ns);
-        self.inner.names(ns, which).await
+        self.names_oddly(ns, which).await
     }
 
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
@@ -395,6 +405,7 @@ impl Store for Broken {
         match self.defect {
             Defect::DeniesJournal => capabilities.journal = false,
             Defect::DeniesHandingOver => capabilities.hands_over = false,
+            Defect::DeniesNames => capabilities.names = None,
             Defect::DeniesJudging => capabilities.judge = Judge::Observer,
             Defect::ClaimsVary => {
                 capabilities.batch -= usize::try_from(self.counted()).expect("few") % 500;
