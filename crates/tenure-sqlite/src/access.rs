@@ -97,23 +97,23 @@ impl ReadRows for Txn<'_> {
     }
 
     fn names(&self) -> Outcome<NamesRow> {
-        Ok(NamesRow::default())
+        self.names_at()
     }
 
-    fn name(&self, _: &Name) -> Outcome<Option<NameRow>> {
-        Ok(None)
+    fn name(&self, name: &Name) -> Outcome<Option<NameRow>> {
+        self.read_name(name)
     }
 
-    fn names_asked(&self, _: &WhichNames) -> Outcome<Vec<NameRow>> {
-        Ok(Vec::new())
+    fn names_asked(&self, which: &WhichNames) -> Outcome<Vec<NameRow>> {
+        self.read_names(which)
     }
 
-    fn names_gone(&self, _: Rev) -> Outcome<Vec<Name>> {
-        Ok(Vec::new())
+    fn names_gone(&self, since: Rev) -> Outcome<Vec<Name>> {
+        self.dropped_since(since)
     }
 
-    fn names_of(&self, _: &MemberRef, _: usize) -> Outcome<Vec<Name>> {
-        Ok(Vec::new())
+    fn names_of(&self, life: &MemberRef, most: usize) -> Outcome<Vec<Name>> {
+        self.some_of(life, most)
     }
 
     fn era(&self) -> Outcome<Era> {
@@ -277,23 +277,28 @@ impl WriteRows for Txn<'_> {
         Ok(self.run(include_str!("sql/candidate_delete.sql"), candidacy)? > 0)
     }
 
-    fn put_names(&mut self, _: &NamesRow) -> Outcome<()> {
+    fn put_names(&mut self, row: &NamesRow) -> Outcome<()> {
+        self.write_names_at(row)
+    }
+
+    fn put_name(&mut self, row: &NameRow) -> Outcome<()> {
+        self.write_name(row)
+    }
+
+    fn remove_name(&mut self, name: &Name) -> Outcome<()> {
+        self.run(include_str!("sql/name_delete.sql"), params![self.ns, name.as_str()])?;
         Ok(())
     }
 
-    fn put_name(&mut self, _: &NameRow) -> Outcome<()> {
+    fn add_gone(&mut self, rev: Rev, name: &Name) -> Outcome<()> {
+        let dropped = params![self.ns, number(rev.get()), name.as_str()];
+        self.run(include_str!("sql/dropped_insert.sql"), dropped)?;
         Ok(())
     }
 
-    fn remove_name(&mut self, _: &Name) -> Outcome<()> {
-        Ok(())
-    }
-
-    fn add_gone(&mut self, _: Rev, _: &Name) -> Outcome<()> {
-        Ok(())
-    }
-
-    fn forget_gone(&mut self, _: Rev, _: usize) -> Outcome<()> {
+    fn forget_gone(&mut self, before: Rev, most: usize) -> Outcome<()> {
+        let oldest = params![self.ns, number(before.get()), most];
+        self.run(include_str!("sql/dropped_trim.sql"), oldest)?;
         Ok(())
     }
 

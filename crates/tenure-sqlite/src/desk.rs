@@ -194,8 +194,8 @@ impl Desk {
         let mut txn = Txn::begin(&self.db, ns.as_str(), judge, wall)?;
         let answer = step(&mut txn)?;
         txn.finish(self.shared.options.journal_keep)?;
-        let held = match txn.wrote() {
-            true => Some(Beside { total: txn.total()?, number: txn.highest }),
+        let held = match txn.is_news() {
+            true => Some(txn.held()?),
             false => None,
         };
         Ok((answer, held, txn.over))

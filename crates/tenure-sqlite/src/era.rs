@@ -4,9 +4,13 @@
 //! than the file has, when what lies beside it has, and at an operator's word.
 //!
 //! Beside the file, where the locks lie, stands what it has held: the sum of its
-//! journals' places, and the highest number of a term. It is written after a commit that survives a power cut, and
-//! not synced itself: so it may be *behind* the file, which proves nothing. If it is
-//! *ahead*, the file is an older copy.
+//! journals' places, how often names were bound, and the highest number of a term or
+//! revision of names. It is written after a commit that survives a power cut, and not synced
+//! itself: so it may be *behind* the file, which proves nothing. If it is *ahead*, the file
+//! is an older copy.
+//!
+//! Names are counted for themselves: they are not in the journal, and in a sum of both what
+//! the journal has gained since the copy was put back would hide the names that it lacks.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -72,13 +76,34 @@ impl Txn<'_> {
         Ok(self.one(sql, [], |row| Ok(row.get::<_, u64>(0)?))?.unwrap_or_default())
     }
 
+    /// What the file holds after this step.
+    pub(crate) fn held(&self) -> Outcome<Beside> {
+        let (total, bindings) = (self.total()?, self.meta("bindings")?);
+        Ok(Beside { total, number: self.highest, bindings })
+    }
+
     /// What lies beside the file may know of more than it has.
     pub(crate) fn compare(&mut self, beside: Beside) -> Outcome<()> {
         let lacking = beside.total.saturating_sub(self.total()?);
-        if lacking == 0 {
+        let bindings = self.meta("bindings")?;
+        if lacking == 0 && beside.bindings <= bindings {
             return Ok(());
         }
-        self.go_on_after(Seq::new(self.seq().get() + lacking))?;
+        if lacking > 0 {
+            self.go_on_after(Seq::new(self.seq().get() + lacking))?;
+        }
+        if beside.bindings > bindings {
+            tracing::error!(
+                namespace = self.ns,
+                noted = beside.bindings,
+                found = bindings,
+                "the file was rolled back: it has fewer changes of names than the note beside it \
+                 says; the era of tokens rises"
+            );
+            let least = params![0, number(beside.bindings)];
+            self.run(include_str!("sql/bindings_count.sql"), least)?;
+            self.bound = true;
+        }
         self.raise(beside.number + 1, EraCause::Noted)
     }
 }
@@ -100,8 +125,10 @@ fn cause_of(number: u64) -> Option<EraCause> {
 pub(crate) struct Beside {
     /// The sum of its journals' places.
     pub(crate) total: u64,
-    /// The highest number of a term.
+    /// The highest number of a term or revision of names.
     pub(crate) number: u64,
+    /// How often names were bound.
+    pub(crate) bindings: u64,
 }
 
 /// How the names of the files begin that say so: the numbers are in the name.
@@ -144,19 +171,23 @@ impl Beside {
         names.filter_map(|name| Self::parse(name.to_str()?)).collect()
     }
 
-    /// The higher of both, in each of the two.
+    /// The higher of both, in each respect.
     fn with(self, other: Self) -> Self {
-        let number = self.number.max(other.number);
-        Self { total: self.total.max(other.total), number }
+        Self {
+            total: self.total.max(other.total),
+            number: self.number.max(other.number),
+            bindings: self.bindings.max(other.bindings),
+        }
     }
 
     fn name(self) -> String {
-        format!("{HIGHEST}{}-{}", self.total, self.number)
+        format!("{HIGHEST}{}-{}-{}", self.total, self.number, self.bindings)
     }
 
     fn parse(name: &str) -> Option<Self> {
-        let (total, number) = name.strip_prefix(HIGHEST)?.split_once('-')?;
-        Some(Self { total: total.parse().ok()?, number: number.parse().ok()? })
+        let mut numbers = name.strip_prefix(HIGHEST)?.split('-').map(|part| part.parse().ok());
+        let (total, number, bindings) = (numbers.next()??, numbers.next()??, numbers.next()??);
+        numbers.next().is_none().then_some(Self { total, number, bindings })
     }
 }
 
@@ -165,7 +196,7 @@ mod tests {
     use super::*;
 
     fn beside(total: u64, number: u64) -> Beside {
-        Beside { total, number }
+        Beside { total, number, bindings: total / 2 }
     }
 
     /// R6, M6: as of a process that is killed in the middle of a note, a reader at any
@@ -194,9 +225,10 @@ mod tests {
         for (total, number) in [(50, 3), (10, 2), (40, 9), (50, 9), (51, 0)] {
             beside(total, number).note(dir.path());
         }
-        assert_eq!(Beside::read(dir.path()), beside(51, 9));
-        assert_eq!(Beside::parse("highest-7-8"), Some(beside(7, 8)));
-        for other in ["highest", "highest-7", "highest-a-8", "7-8", "line"] {
+        assert_eq!(Beside::read(dir.path()), Beside { bindings: 25, ..beside(51, 9) });
+        assert_eq!(Beside::parse("highest-7-8-3"), Some(beside(7, 8)));
+        for other in ["highest", "highest-7-8", "highest-7-a-8", "highest-7-8-3-1", "7-8-3", "line"]
+        {
             assert_eq!(Beside::parse(other), None, "{other}");
         }
     }

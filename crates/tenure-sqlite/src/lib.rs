@@ -23,6 +23,7 @@ mod journal;
 mod judge;
 mod limits;
 mod lives;
+mod names;
 mod options;
 mod rows;
 mod schema;

@@ -51,7 +51,7 @@ pub(crate) fn member_ref(row: &Row<'_>) -> Outcome<MemberRef> {
     Ok(MemberRef::new(name("tenure_members", &id)?, incarnation(&life)?))
 }
 
-fn incarnation(text: &str) -> Outcome<Incarnation> {
+pub(crate) fn incarnation(text: &str) -> Outcome<Incarnation> {
     text.parse().map_err(|_| Fault::Damaged(format!("with the incarnation {text:?}")))
 }
 

@@ -11,7 +11,7 @@ use tenure_core::{
     Joined, MemberRef, NamesView, Namespace, Query, Release, Seq, Snapshot, WhichNames,
 };
 use tenure_store::{
-    Capabilities, Error, ErrorKind, Following, Page, Result, SharedStore, Store, Watch,
+    Capabilities, Error, ErrorKind, Following, NameTraits, Page, Result, SharedStore, Store, Watch,
 };
 use tokio::sync::{oneshot, watch};
 
@@ -27,7 +27,7 @@ use crate::txn::Txn;
 use crate::watch::Watcher;
 use crate::{BootKey, KIND, SqliteOptions, filesystem, schema};
 
-/// The most bids or releases in one request.
+/// The most bids, releases or changes of names in one request.
 const BATCH: usize = 1_000;
 
 /// Elections in an SQLite file, for processes of one host.
@@ -293,12 +293,23 @@ impl Store for SqliteStore {
         self.write("releasing", ns, Durability::PowerCut, step).await
     }
 
-    async fn bind(&self, _: &Namespace, _: &Bind) -> Result<Bindings> {
-        Err(self.capabilities().without_names())
+    async fn bind(&self, ns: &Namespace, bind: &Bind) -> Result<Bindings> {
+        self.capabilities().accepts(bind)?;
+        let asked = bind.clone();
+        if let Some(member) = &bind.member {
+            self.lives().granted(member.incarnation, bind.ttl);
+        }
+        let shared = Arc::clone(&self.inner.shared);
+        let step = move |txn: &mut Txn<'_>| {
+            txn.compare(Beside::read(shared.lives.directory()))?;
+            txn.bind(&asked)
+        };
+        self.write("binding names", ns, Durability::PowerCut, step).await
     }
 
-    async fn names(&self, _: &Namespace, _: &WhichNames) -> Result<NamesView> {
-        Err(self.capabilities().without_names())
+    async fn names(&self, ns: &Namespace, which: &WhichNames) -> Result<NamesView> {
+        let asked = which.clone();
+        self.inner.look("reading names", ns, move |txn| txn.look_up(&asked)).await
     }
 
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
@@ -340,6 +351,7 @@ impl Store for SqliteStore {
         capabilities.proof_of_death = true;
         capabilities.hands_over = true;
         capabilities.batch = BATCH;
+        capabilities.names = Some(NameTraits::ALL);
         capabilities
     }
 }

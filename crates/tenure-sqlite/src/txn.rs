@@ -24,8 +24,10 @@ pub(crate) struct Txn<'a> {
     pub(crate) seq: u64,
     trimmed: u64,
     began_at: u64,
-    /// The highest number of an election that this step wrote.
+    /// The highest number of a term and the highest revision of names that this step wrote.
     pub(crate) highest: u64,
+    /// Whether this step changed names.
+    pub(crate) bound: bool,
     /// Lives that this step ended or found to be over: their locks may go.
     pub(crate) over: Vec<Incarnation>,
     /// The era, once it was asked for.
@@ -53,6 +55,7 @@ impl<'a> Txn<'a> {
             trimmed,
             began_at: seq,
             highest: 0,
+            bound: false,
             over: Vec::new(),
             era: Cell::new(None),
             locks: RefCell::default(),
@@ -77,8 +80,13 @@ impl<'a> Txn<'a> {
     }
 
     /// Whether this step wrote to the journal.
-    pub(crate) fn wrote(&self) -> bool {
+    fn wrote(&self) -> bool {
         self.seq != self.began_at
+    }
+
+    /// Whether this step did something that others are told of.
+    pub(crate) fn is_news(&self) -> bool {
+        self.wrote() || self.bound
     }
 
     /// Writes the journal's place back, and trims the journal if it has grown

@@ -3,8 +3,8 @@
 
 use rusqlite::{OptionalExtension, named_params};
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claims, Heartbeat, Join, Joined, MemberRef, Query, Release, Seq,
-    Snapshot,
+    Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Join, Joined, MemberRef,
+    NamesView, Query, Release, Seq, Snapshot, WhichNames,
 };
 
 use crate::error::Outcome;
@@ -73,6 +73,18 @@ impl Txn<'_> {
 
     pub(crate) fn release(&mut self, release: &Release) -> Outcome<()> {
         tenure_rules::release(self, self.at(), release)
+    }
+
+    pub(crate) fn bind(&mut self, bind: &Bind) -> Outcome<Bindings> {
+        let answer = tenure_rules::bind(self, self.at(), bind)?;
+        if let (Bindings::Ended { .. }, Some(member)) = (&answer, &bind.member) {
+            self.over.push(member.incarnation);
+        }
+        Ok(answer)
+    }
+
+    pub(crate) fn look_up(&self, which: &WhichNames) -> Outcome<NamesView> {
+        tenure_rules::names(self, self.judge.now, which)
     }
 
     pub(crate) fn amend(&mut self, amend: &Amend) -> Outcome<Amended> {

@@ -8,7 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{claim, join, member, ns};
-use tenure_core::{Amend, Amended, Claimed, Claims, Era, Note, TermNumber};
+use tenure_core::{
+    Amend, Amended, Bind, BindAnswer, BindOp, Bindings, Claimed, Claims, Era, Name, Nonce, Note,
+    TermNumber, Token, Value, WhichNames,
+};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::Store;
 
@@ -71,6 +74,54 @@ async fn a_file_copied_back_gives_out_no_number_twice() {
             drop(fs::remove_file(beside(&copy, end)));
         }
     }
+}
+
+/// Binds names to nobody, one after the other, without a member: the journal has nothing of
+/// it. Says the first token and the last.
+async fn tokens(file: &Path, texts: [&str; 3]) -> (Token, Token) {
+    let store = SqliteStore::open(file, SqliteOptions::new()).await.unwrap();
+    let mut tokens = Vec::new();
+    for text in texts {
+        // Each is an attempt of its own: names of an older copy are not there.
+        let nonce = Nonce::new(u64::from(text.as_bytes()[0]));
+        let op = BindOp::post(Name::new(text).unwrap(), nonce, Value::empty());
+        let bindings = store.bind(&ns(), &Bind::anonymous([op])).await.unwrap();
+        let Bindings::Answered(answers) = bindings else { panic!("{bindings:?}") };
+        let [BindAnswer::Bound(binding)] = &answers[..] else { panic!("{answers:?}") };
+        tokens.push(binding.token);
+    }
+    (tokens[0], tokens[tokens.len() - 1])
+}
+
+/// R6, M6: also where only names were bound, of which the journal knows nothing; and also
+/// if the journal has grown since the copy was put back.
+#[tokio::test]
+async fn a_file_copied_back_gives_out_no_token_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, copy) = (dir.path().join("t.db"), dir.path().join("copy.db"));
+    let first = tokens(&file, ["a", "b", "c"]).await.1;
+    for end in ["", "-wal"] {
+        if beside(&file, end).exists() {
+            fs::copy(beside(&file, end), beside(&copy, end)).unwrap();
+        }
+    }
+    let mut highest = tokens(&file, ["d", "e", "f"]).await.1;
+    assert_eq!(highest.get(), first.get() + 3);
+    for life in 1..4 {
+        put_back(&copy, &file);
+        if life > 1 {
+            let store = SqliteStore::open(&file, SqliteOptions::new()).await.unwrap();
+            store.join(&ns(), &join(&member("m", life))).await.unwrap();
+        }
+        let (next, last) = tokens(&file, ["d", "e", "f"]).await;
+        assert!(next > highest, "{next} after {highest} was given out");
+        assert_eq!(last.get(), next.get() + 2, "it jumps once");
+        highest = last;
+    }
+    let store = SqliteStore::open(&file, SqliteOptions::new()).await.unwrap();
+    let all = store.names(&ns(), &WhichNames::Prefix(String::new())).await.unwrap();
+    assert_eq!(all.bindings.len(), 6);
+    assert_eq!(all.rev.get(), highest.get());
 }
 
 /// R6: whoever copies the file alone after a clean exit has everything.

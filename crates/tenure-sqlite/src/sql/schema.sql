@@ -4,7 +4,8 @@
 
 -- 'schema' is the version. 'era' rises when the file may have forgotten terms that
 -- were given out: the next number of each election jumps by 2^16 for each era gone by.
--- 'floor' is the least number that is given out.
+-- 'floor' is the least number that is given out. 'bindings' counts the steps that changed
+-- names, in all namespaces.
 CREATE TABLE tenure_meta (
     name  TEXT PRIMARY KEY,
     value INTEGER NOT NULL
@@ -61,7 +62,7 @@ CREATE TABLE tenure_ended (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tenure_ended_seq ON tenure_ended (ns, seq);
 
--- Lives that are over and left more candidacies behind than one step clears away.
+-- Lives that are over and left more candidacies or names behind than one step clears away.
 CREATE TABLE tenure_remains (
     ns          TEXT NOT NULL,
     incarnation TEXT NOT NULL,
@@ -138,4 +139,44 @@ CREATE TABLE tenure_journal (
 CREATE INDEX tenure_journal_election ON tenure_journal (ns, election, seq)
     WHERE election IS NOT NULL;
 
-INSERT INTO tenure_meta (name, value) VALUES ('schema', 1), ('era', 0), ('floor', 0);
+-- Where the names of each namespace stand: the revision of the newest change, the era in
+-- which it was given, and from which revision on the drops are remembered.
+CREATE TABLE tenure_revisions (
+    ns        TEXT PRIMARY KEY,
+    rev       INTEGER NOT NULL,
+    era       INTEGER NOT NULL,
+    kept_from INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A name whose `incarnation` is no member's any more is free: the end of a life is not
+-- written to its names. `writer` and `nonce` are those of the last change. `pairs` has
+-- keys and texts, a line each.
+CREATE TABLE tenure_names (
+    ns          TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    token       INTEGER NOT NULL,
+    rev         INTEGER NOT NULL,
+    id          TEXT,
+    incarnation TEXT,
+    writer      TEXT,
+    nonce       INTEGER NOT NULL,
+    endpoint    TEXT,
+    pairs       TEXT NOT NULL,
+    data        BLOB NOT NULL,
+    bound_at    INTEGER NOT NULL,
+    PRIMARY KEY (ns, name)
+) STRICT;
+CREATE UNIQUE INDEX tenure_names_rev ON tenure_names (ns, rev);
+CREATE INDEX tenure_names_life ON tenure_names (ns, id, incarnation, name)
+    WHERE incarnation IS NOT NULL;
+
+-- Names that were dropped, for those who ask what changed since a revision.
+CREATE TABLE tenure_dropped (
+    ns   TEXT NOT NULL,
+    rev  INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (ns, rev)
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO tenure_meta (name, value)
+VALUES ('schema', 1), ('era', 0), ('floor', 0), ('bindings', 0);

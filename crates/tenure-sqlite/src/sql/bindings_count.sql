@@ -1,0 +1,1 @@
+UPDATE tenure_meta SET value = max(value + ?1, ?2) WHERE name = 'bindings'

@@ -1,0 +1,1 @@
+DELETE FROM tenure_names WHERE ns = ?1 AND name = ?2

@@ -1,0 +1,1 @@
+SELECT rev, era, kept_from FROM tenure_revisions WHERE ns = ?1
