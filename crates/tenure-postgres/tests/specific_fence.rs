@@ -418,3 +418,26 @@ async fn a_fence_is_of_one_namespace_one_election_and_one_member() {
     store.join(&here, &join(&member("a", 8))).await.unwrap();
     assert_eq!(ask("here", "f").await, Some("1".into()), "it was another life's");
 }
+
+/// The newest term that a fence tells of is that of its election in its namespace, whatever
+/// was given out beside it.
+#[tokio::test]
+async fn a_fence_tells_the_newest_term_of_its_own_election() {
+    let (place, store, client) = place().await;
+    let there = Namespace::new("a").unwrap();
+    let a = joined(&store, "a", 1).await;
+    store.join(&there, &join(&a)).await.unwrap();
+    // First in the table and in its indexes, and never written again.
+    won(store.claim(&there, &claim(&a, "e", 1)).await.unwrap());
+    won(store.claim(&ns(), &claim(&a, "d", 1)).await.unwrap());
+    for nonce in 1..=2 {
+        let term = won(store.claim(&ns(), &claim(&a, "e", nonce)).await.unwrap());
+        store.release(&ns(), &release(&term)).await.unwrap();
+    }
+    won(store.claim(&ns(), &claim(&a, "e", 3)).await.unwrap());
+    won(store.claim(&ns(), &claim(&a, "f", 1)).await.unwrap());
+    won(store.claim(&there, &claim(&a, "f", 1)).await.unwrap());
+    let call = format!("SELECT {}.fence('{}', 'e', 1)", place.schema, ns());
+    let refused = client.batch_execute(&call).await.unwrap_err();
+    assert_eq!(refused.as_db_error().unwrap().detail(), Some("3"));
+}

@@ -281,3 +281,22 @@ async fn a_heartbeat_from_the_future_does_not_keep_a_member() {
     let answer = store.heartbeat(&ns(), &beat(&a)).await.unwrap();
     assert!(matches!(answer, Beat::Ended { .. }), "{answer:?}");
 }
+
+/// A member that goes on in another boot, as a process that was frozen and moved does, is
+/// of that boot from its next heartbeat on: only then do its instants mean something.
+#[tokio::test]
+async fn a_heartbeat_moves_a_member_to_the_boot_it_beats_in() {
+    let place = Place::new();
+    let a = member("a", 1);
+    let clock = Arc::new(ManualClock::new());
+    let before = place.open_with(boot("first", &clock)).await;
+    joins(&before, &a).await;
+    // Instants of the two boots can be compared, which proves nothing.
+    let clock = Arc::new(ManualClock::new());
+    clock.advance(Duration::from_secs(1));
+    let after = place.open_with(boot("second", &clock)).await;
+    let answer = after.heartbeat(&ns(), &beat(&a)).await.unwrap();
+    assert!(matches!(answer, Beat::Alive { .. }), "{answer:?}");
+    let seen = after.read(&ns(), &Query::members()).await.unwrap();
+    assert_eq!(seen.members[0].remaining, TTL, "counted on this clock, not widened");
+}

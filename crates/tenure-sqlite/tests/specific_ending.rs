@@ -7,7 +7,7 @@ mod common;
 use std::time::Duration;
 
 use common::*;
-use tenure_core::{Claims, Heartbeat, Incarnation, Joined, MemberRef, Namespace, Query};
+use tenure_core::{Claims, Heartbeat, Joined, Namespace, Query};
 use tenure_sqlite::SqliteOptions;
 use tenure_store::Store;
 
@@ -80,7 +80,7 @@ async fn what_a_life_left_is_told_from_its_next_life_and_from_its_twin() {
     let leader = member("a", 1);
     let twin = member("b", 2);
     let next = member("b", 3);
-    let names = || (0..100).map(|n| format!("e-{n}"));
+    let names = || (0..300).map(|n| format!("e-{n}"));
     for space in [&ns(), &elsewhere] {
         for member in [&leader, &twin] {
             store.join(space, &join(member)).await.unwrap();
@@ -97,40 +97,50 @@ async fn what_a_life_left_is_told_from_its_next_life_and_from_its_twin() {
 
     // Superseded: the new life stands for nothing yet, and its twin for all as before.
     joins(&store, &next).await;
-    assert_eq!(seen(&ns()).await, [1; 100], "nobody stands by what another life left");
-    assert_eq!(seen(&elsewhere).await, [2; 100]);
+    assert_eq!(seen(&ns()).await, [1; 300], "nobody stands by what another life left");
+    assert_eq!(seen(&elsewhere).await, [2; 300]);
     store.claim(&ns(), &claim_all(&next, names(), 1)).await.unwrap();
     for life in 10..15 {
         joins(&store, &member(&format!("j{life}"), life)).await;
     }
     assert_eq!(count("SELECT count(*) FROM tenure_remains"), 0, "nothing is left to clear away");
-    assert_eq!(seen(&ns()).await, [2; 100]);
-    assert_eq!(seen(&elsewhere).await, [2; 100]);
-
-    // Both leave more than one step clears away: each namespace clears its own.
-    store.leave(&ns(), &next).await.unwrap();
-    joins(&store, &twin_of(&twin)).await;
-    store.claim(&ns(), &claim_all(&twin_of(&twin), names(), 2)).await.unwrap();
-    store.leave(&ns(), &twin_of(&twin)).await.unwrap();
-    store.leave(&elsewhere, &twin).await.unwrap();
-    for life in 20..29 {
-        joins(&store, &member(&format!("j{life}"), life)).await;
-    }
-    let here = "SELECT count(*) FROM tenure_remains WHERE ns <> 'elsewhere'";
-    assert_eq!(count(here), 0, "cleared away here");
-    let left = "SELECT count(*) FROM tenure_candidates WHERE ns = 'elsewhere' AND id = 'b'";
-    assert_eq!(count(left), 36, "and there not before somebody comes there");
-    for life in 30..33 {
-        let late = member(&format!("k{life}"), life);
-        store.join(&elsewhere, &join(&late)).await.unwrap();
-    }
-    assert_eq!(count(left), 0);
-    assert_eq!(count("SELECT count(*) FROM tenure_remains"), 0);
+    assert_eq!(seen(&ns()).await, [2; 300]);
+    assert_eq!(seen(&elsewhere).await, [2; 300]);
 }
 
-/// The same id under a life that is nobody's here.
-fn twin_of(member: &MemberRef) -> MemberRef {
-    MemberRef::new(member.id.clone(), Incarnation::from_u128(4))
+/// M5: of a life that ended in two namespaces each clears away its own.
+#[tokio::test]
+async fn what_a_life_left_in_two_namespaces_goes_from_both() {
+    let place = Place::new();
+    let store = place.open().await;
+    let elsewhere = Namespace::new("elsewhere").unwrap();
+    let names = || (0..300).map(|n| format!("e-{n}"));
+    for space in [&ns(), &elsewhere] {
+        for member in [&member("a", 1), &member("b", 2)] {
+            store.join(space, &join(member)).await.unwrap();
+            store.claim(space, &claim_all(member, names(), 1)).await.unwrap();
+        }
+    }
+    let file = place.sql();
+    let left = |space: &Namespace| -> (u32, u32) {
+        let count = |table: &str| {
+            let sql = format!("SELECT count(*) FROM {table} WHERE ns = ?1 AND id = 'b'");
+            file.query_row(&sql, [space.as_str()], |row| row.get(0)).unwrap()
+        };
+        (count("tenure_candidates"), count("tenure_remains"))
+    };
+    for space in [&ns(), &elsewhere] {
+        store.leave(space, &member("b", 2)).await.unwrap();
+        assert_eq!(left(space), (236, 1));
+    }
+    let here = ns();
+    for (space, other, left_there) in [(&here, &elsewhere, (236, 1)), (&elsewhere, &here, (0, 0))] {
+        for life in 10..15 {
+            store.join(space, &join(&member(&format!("j{life}"), life))).await.unwrap();
+        }
+        assert_eq!(left(space), (0, 0));
+        assert_eq!(left(other), left_there);
+    }
 }
 
 /// Trimming a journal leaves the journal of another namespace alone, and what it still
@@ -157,7 +167,8 @@ async fn a_journal_is_trimmed_by_itself() {
         life += 1;
         newest = member("b", life);
     }
-    for (space, member) in [(&ns(), &newest), (&elsewhere, &ended)] {
+    let before = member("b", life - 1);
+    for (space, member) in [(&ns(), &newest), (&ns(), &before), (&elsewhere, &ended)] {
         let answer = store.join(space, &join(member)).await.unwrap();
         assert!(matches!(answer, Joined::Taken { .. }), "{answer:?}: it is known to be over");
     }

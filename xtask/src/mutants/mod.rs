@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use self::ledger::Ledger;
 use crate::failure::{Doing, Failure, Outcome};
 use crate::metadata;
 use crate::servers;
@@ -36,12 +37,15 @@ cargo xtask mutants [--package X …] [--sql | --rust] [options]
   --rust        only the Rust code, by cargo-mutants
   --again       forget the verdicts of earlier runs on what is chosen
   --survived    run again what survived before: tests were written since
+  --by TEXT     try only tests whose name contains TEXT, as amend:: or specific_fence; what
+                they do not notice stays what it was; may be repeated
   --only TEXT   only mutants whose name contains TEXT, as beat.sql or settings.rs; may be
                 repeated
   --first       only the first look: the tests that catch most, not yet the whole suite
   --scout       less than that: only the random histories, where the crate has them
   --jobs N      how many SQL mutants are run at a time; default 2
   --list        print the SQL mutants and run none
+  --count       print what is known of the SQL mutants of each file, and run none
 
 The verdicts on SQL are kept in docs/mutants, those on Rust in target/mutants. A mutant
 is run again when the function that it breaks has changed.
@@ -81,8 +85,10 @@ struct Options {
     first: bool,
     scout: bool,
     list: bool,
+    count: bool,
     jobs: usize,
     only: Vec<String>,
+    by: Vec<String>,
 }
 
 impl Options {
@@ -111,13 +117,45 @@ pub(crate) fn run(args: &[String]) -> Outcome {
             println!("{} mutants", chosen.len());
             continue;
         }
+        if options.count {
+            let known = Ledger::open(&ledger_of(stated.package));
+            println!("{}:\n{}", stated.package, counted(&all.mutants, &known));
+            continue;
+        }
         sweep::run(&kept, stated.package, &all, &options)?;
     }
-    if options.rust && !options.list {
+    if options.rust && !options.list && !options.count {
         let packages: Vec<_> = CRATES.into_iter().filter(|name| options.has(name)).collect();
         rust::run(&kept, &packages, &options, &started(&packages)?)?;
     }
     Ok(())
+}
+
+/// Where the verdicts on a crate's statements are.
+fn ledger_of(package: &str) -> PathBuf {
+    root().join(format!("docs/mutants/{package}.tsv"))
+}
+
+/// What is known of the mutants of each file, as a table.
+fn counted(mutants: &[Statement], known: &Ledger) -> String {
+    let mut rows: BTreeMap<&str, [usize; 6]> = BTreeMap::new();
+    for mutant in mutants {
+        let file = mutant.name.split(' ').next().unwrap_or_default();
+        let entry = known.entry(&mutant.name).filter(|entry| entry.digest == mutant.digest);
+        let place = entry.map_or(5, |entry| entry.fate as usize);
+        for row in [file, "all"] {
+            rows.entry(row).or_default()[place] += 1;
+        }
+    }
+    let all = rows.remove("all").unwrap_or_default();
+    let mut text =
+        String::from("| file | caught | hung | unviable | open | survived | not run |\n");
+    text += "|---|---|---|---|---|---|---|\n";
+    for (file, row) in rows.into_iter().chain([("all", all)]) {
+        let row: Vec<_> = row.iter().map(usize::to_string).collect();
+        text += &format!("| {file} | {} |\n", row.join(" | "));
+    }
+    text
 }
 
 /// The servers that the tests of these crates need.
@@ -136,6 +174,7 @@ fn parse(args: &[String]) -> Outcome<Options> {
             "--package" | "-p" => {
                 options.packages.push(args.next().ok_or_else(|| missing(arg))?.clone());
             }
+            "--by" => options.by.push(args.next().ok_or_else(|| missing(arg))?.clone()),
             "--only" => options.only.push(args.next().ok_or_else(|| missing(arg))?.clone()),
             "--jobs" => {
                 let jobs = args.next().and_then(|jobs| jobs.parse().ok()).filter(|n| *n > 0);
@@ -148,6 +187,7 @@ fn parse(args: &[String]) -> Outcome<Options> {
             "--first" => options.first = true,
             "--scout" => options.scout = true,
             "--list" => options.list = true,
+            "--count" => options.count = true,
             other => {
                 return Err(Failure::new(format!("`{other}` is not understood\n\n{USAGE}")));
             }
@@ -274,6 +314,14 @@ mod tests {
         let removed = |mutant: &&Statement| mutant.name.starts_with("beat.sql : remove");
         let removed = all.mutants.iter().filter(removed).count();
         assert_eq!(removed, 5, "handle, attention, holds, condemned, expires_at");
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_file_is_counted_too() {
+        let found = broken(Path::new("x/a.sql"), "CREATE FUNCTION f() IF a THEN b;");
+        let known = Ledger::open(Path::new("missing.tsv"));
+        let table = counted(&found, &known);
+        assert!(table.contains("| a.sql | 0 | 0 | 0 | 0 | 0 | 2 |\n| all | 0 |"), "{table}");
     }
 
     #[test]

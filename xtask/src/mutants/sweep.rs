@@ -13,7 +13,7 @@ use super::reach::Reach;
 use super::record::Record;
 use super::scratch::Scratch;
 use super::worker::{self, Look, Shared, Worker};
-use super::{Options, Statement, Statements, started};
+use super::{Options, Statement, Statements, ledger_of, started};
 use crate::failure::{Failure, Outcome};
 use crate::steps::root;
 
@@ -24,17 +24,17 @@ const SLOTS: usize = 4;
 type Queue<'a> = Mutex<VecDeque<(&'a Statement, BTreeSet<usize>)>>;
 
 pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Options) -> Outcome {
-    let mut ledger = Ledger::open(&root().join(format!("docs/mutants/{package}.tsv")));
+    let mut ledger = Ledger::open(&ledger_of(package));
     for mutant in &all.mutants {
         ledger.moved(&mutant.name, &mutant.digest);
     }
     let there: BTreeSet<&str> = all.mutants.iter().map(|mutant| mutant.name.as_str()).collect();
     ledger.forget(|name| !there.contains(name) || options.again && options.names(name));
-    if options.survived {
-        ledger.reopen(|name| options.names(name));
-    }
     let chosen: Vec<_> = all.mutants.iter().filter(|m| options.names(&m.name)).collect();
-    let known = |mutant: &&Statement| ledger.is_final(&mutant.name, &mutant.digest);
+    let known = |mutant: &&Statement| {
+        ledger.is_final(&mutant.name, &mutant.digest)
+            && !(options.survived && ledger.has_survived(&mutant.name))
+    };
     // What the scout, or a longer look, has left open is not for the scout again.
     let seen = |m: &&Statement| {
         let entry = ledger.entry(&m.name).filter(|entry| entry.digest == m.digest);
@@ -62,8 +62,9 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
         record: Mutex::new(Record::open(&kept.join(format!("{package}.tests.tsv")))),
         reach: Reach::open(&reached),
         slots: SLOTS,
+        by: &options.by,
     };
-    if !shared.reach.knows(&names) {
+    if !shared.reach.knows(&names) && options.by.is_empty() && !options.scout {
         let programs = Programs::default();
         let servers = started(&[package])?;
         worker::prepare(&servers)?;
@@ -85,6 +86,11 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
         .collect::<Outcome<_>>()?;
 
     let first: Queue<'_> = Mutex::new(left.into_iter().map(|m| (m, BTreeSet::new())).collect());
+    if !options.by.is_empty() {
+        look(&workers, &first, Look::Whole)?;
+        println!("\n{}", shared.ledger.into_inner().map_err(broken)?.summary());
+        return Ok(());
+    }
     let second = look(&workers, &first, if options.scout { Look::Scout } else { Look::First })?;
     if !options.first && !options.scout {
         look(&workers, &Mutex::new(second), Look::Whole)?;

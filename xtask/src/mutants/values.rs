@@ -91,11 +91,12 @@ impl Reader<'_> {
                 }
                 Some(Kind::Symbol) => match self.text(place) {
                     "=" => !self.adjacent(place + 1, ">") && !self.adjacent(place - 1, ":"),
-                    // Not `->`, `->>`, `<<`.
+                    // Not `->`, `->>`, `<<`, nor `=>`, which names an argument.
                     sign @ ("<" | ">") => {
                         let around = [place.wrapping_sub(1), place + 1];
                         let part = |other: &str| around.iter().any(|p| self.adjacent(*p, other));
-                        !part(sign) && !part("-") && !part("#")
+                        let names = sign == ">" && self.adjacent(around[0], "=");
+                        !part(sign) && !part("-") && !part("#") && !names
                     }
                     "~" => true,
                     _ => false,
@@ -180,6 +181,7 @@ mod tests {
             "RAISE EXCEPTION '%', a USING ERRCODE = 'y'",
             "BEGIN FOR a IN SELECT b LOOP c(); END LOOP;",
             "FROM a, b",
+            "PERFORM f('x', life => p_life, cause => 'y');",
         ] {
             assert_eq!(removed(sql), [""; 0], "{sql}");
         }

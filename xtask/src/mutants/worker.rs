@@ -56,6 +56,15 @@ pub(super) struct Shared<'a> {
     pub(super) reach: Reach,
     /// How many tests a worker runs at a time.
     pub(super) slots: usize,
+    /// What the names of the tests contain that are tried; all, if nothing is named.
+    pub(super) by: &'a [String],
+}
+
+impl Shared<'_> {
+    fn tries(&self, test: usize) -> bool {
+        let name = &self.names[test];
+        self.by.is_empty() || self.by.iter().any(|text| name.contains(text.as_str()))
+    }
 }
 
 /// One worker.
@@ -93,6 +102,7 @@ impl Worker<'_> {
     ) -> Outcome<(Fate, String)> {
         let mut set_aside = BTreeSet::new();
         let scout = self.shared.names.iter().position(|name| SCOUTS.contains(&name.as_str()));
+        let scout = scout.filter(|scout| self.shared.tries(*scout));
         if let Some(judged) = scout.map(|scout| self.scouted(place, scout)).transpose()?.flatten() {
             return Ok(judged);
         }
@@ -102,13 +112,18 @@ impl Worker<'_> {
         loop {
             let mut order = self.order(mutant);
             order.retain(|test| {
-                !passed.contains(test) && !set_aside.contains(test) && Some(*test) != scout
+                let again = passed.contains(test) || set_aside.contains(test);
+                !again && Some(*test) != scout && self.shared.tries(*test)
             });
             let cut = if look == Look::Whole { order.len() } else { self.first_look(&order) };
             let whole = cut == order.len();
             order.truncate(cut);
             let Some(failed) = self.first_failure(place, &order, passed)? else {
-                let fate = if whole { Fate::Survived } else { Fate::Open };
+                let fate = match () {
+                    () if !self.shared.by.is_empty() => self.before(mutant),
+                    () if whole => Fate::Survived,
+                    () => Fate::Open,
+                };
                 return Ok((fate, String::new()));
             };
             if is_refused(&failed.said) {
@@ -120,6 +135,12 @@ impl Worker<'_> {
             }
             set_aside.insert(failed.test);
         }
+    }
+
+    /// What is known of a mutant that some tests did not notice.
+    fn before(&self, mutant: &Statement) -> Fate {
+        let survived = lock(&self.shared.ledger).has_survived(&mutant.name);
+        if survived { Fate::Survived } else { Fate::Open }
     }
 
     /// What the scout says of a mutant, if it notices it.
@@ -204,8 +225,8 @@ impl Worker<'_> {
     }
 
     /// Whether the mutant is why a test failed. On a busy machine any test may fail, so it
-    /// is run again, alone, and must fail again. One that is not known to be sound, or that
-    /// did not end, must also pass with nothing broken.
+    /// is run again, alone, and must fail again, and then pass with nothing broken. No real
+    /// time is in a scout: one that is known to be sound is believed without the last.
     fn is_to_blame(&self, place: &Place, failed: &Finished) -> Outcome<bool> {
         if failed.said.contains("No space left on device") {
             return Err(Failure::new("the disk is full: no verdict is sound"));
@@ -214,7 +235,8 @@ impl Worker<'_> {
         let hung = failed.ended == Ended::Hung;
         let again =
             hung || self.alone(place, &self.programs.all, failed.test)?.ended != Ended::Passed;
-        if again && !hung && lock(&self.shared.record).is_believed(name) {
+        let timeless = SCOUTS.contains(&name.as_str());
+        if again && !hung && timeless && lock(&self.shared.record).is_believed(name) {
             return Ok(true);
         }
         let sound = self.alone(place, self.shared.built, failed.test)?;
