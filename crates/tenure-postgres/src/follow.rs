@@ -74,8 +74,10 @@ impl Follower {
             Event::Reconnected => self.ready.push_back(Followed::Hint(Hint::Anything)),
             Event::News { ns, .. } if *ns != *self.interest.name() => {}
             Event::News { seq, hints: Some(told), .. } => {
-                // The number may be forged: it must not make us deaf (N1).
-                if seq > self.begun.get() || told.contains(&Hint::Anything) {
+                // The number may be forged: it must not make us deaf (N1). And names are not
+                // in the journal: it stays where it was when they change.
+                let always = [Hint::Anything, Hint::Names];
+                if seq > self.begun.get() || told.iter().any(|hint| always.contains(hint)) {
                     self.ready.extend(told.iter().cloned().map(Followed::Hint));
                 }
                 self.ready.push_back(Followed::Grown(Seq::new(seq)));

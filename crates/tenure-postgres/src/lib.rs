@@ -13,6 +13,7 @@ mod follow;
 pub mod fuzzing;
 mod keeper;
 mod link;
+mod names;
 mod options;
 mod owners;
 mod passfile;

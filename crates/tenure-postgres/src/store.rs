@@ -8,8 +8,8 @@ use tenure_core::{
     NamesView, Namespace, Query, Release, Seq, Snapshot, WhichNames,
 };
 use tenure_store::{
-    BootClock, Capabilities, Clock, Error, ErrorKind, Following, Identity, Page, Result,
-    SharedStore, Store, Watch,
+    BootClock, Capabilities, Clock, Error, ErrorKind, Following, Identity, NameTraits, Page,
+    Result, SharedStore, Store, Watch,
 };
 use tokio_postgres::types::Type;
 
@@ -18,6 +18,7 @@ use crate::error::Effect;
 use crate::follow::Follower;
 use crate::keeper;
 use crate::link::{Link, Purpose};
+use crate::names::Untold;
 use crate::options::PostgresOptions;
 use crate::rows::JournalPage;
 use crate::schema;
@@ -60,6 +61,7 @@ pub(crate) struct Inner {
     pub(crate) requests: Link,
     pub(crate) texts: Texts,
     pub(crate) known: Known,
+    pub(crate) untold: Untold,
     /// Set when it is opened.
     identity: OnceLock<Identity>,
 }
@@ -82,6 +84,7 @@ impl PostgresStore {
             options,
             notifications,
             known: Known::default(),
+            untold: Untold::default(),
             identity: OnceLock::new(),
         });
         let session = inner.requests.session().await?;
@@ -230,12 +233,17 @@ impl Store for PostgresStore {
         self.way().release(ns, release).await
     }
 
-    async fn bind(&self, _: &Namespace, _: &Bind) -> Result<Bindings> {
-        Err(self.capabilities().without_names())
+    async fn bind(&self, ns: &Namespace, bind: &Bind) -> Result<Bindings> {
+        self.capabilities().accepts(bind)?;
+        let (bindings, told) = self.way().bind(ns, bind).await?;
+        if !told {
+            self.inner.tell_later(ns);
+        }
+        Ok(bindings)
     }
 
-    async fn names(&self, _: &Namespace, _: &WhichNames) -> Result<NamesView> {
-        Err(self.capabilities().without_names())
+    async fn names(&self, ns: &Namespace, which: &WhichNames) -> Result<NamesView> {
+        self.way().names(ns, which).await
     }
 
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
@@ -270,6 +278,7 @@ impl Store for PostgresStore {
         capabilities.transactional_fence = true;
         capabilities.hands_over = true;
         capabilities.batch = BATCH;
+        capabilities.names = Some(NameTraits::ALL);
         capabilities
     }
 }

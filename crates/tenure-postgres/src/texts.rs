@@ -26,6 +26,9 @@ pub(crate) struct Texts {
     pub(crate) notify: String,
     pub(crate) queue_usage: String,
     pub(crate) numbers: String,
+    pub(crate) bind: Often,
+    pub(crate) names: Often,
+    pub(crate) tell_names: String,
 }
 
 const AMENDED: &str = "SELECT outcome, number, member, life::text, left_us FROM";
@@ -66,6 +69,16 @@ impl Texts {
             numbers: put(
                 "SELECT era, floor, raised_at, raised_for, highest, clock FROM {schema}.numbers()",
             ),
+            bind: often(
+                "SELECT op, outcome, token, rev, owner, life::text, endpoint, idx::text, data, \
+                 left_us, bound_ms, newest, told FROM {schema}.bind($1, $2, $3, $4, $5, $6, $7, \
+                 $8, $9::text[]::jsonb[], $10, $11, $12, $13, $14, $15, $16, $17)",
+            ),
+            names: often(
+                "SELECT kind, name, token, rev, owner, life::text, endpoint, idx::text, data, \
+                 left_us, bound_ms, whole FROM {schema}.names($1, $2, $3, $4, $5, $6, $7)",
+            ),
+            tell_names: put("SELECT {schema}.tell_names($1)"),
             notify: put("SELECT pg_notify({channel}, $1)"),
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::server::Server;
 use common::words::*;
-use common::{connect, until};
+use common::{Place, admin, connect, until};
 use tenure_core::{Amend, Beat, Note};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::{Error, Store};
@@ -147,4 +147,31 @@ async fn a_role_that_is_set_to_wait_for_less_waits_all_the_same() {
         waiting.cancelled(role, waiting.store.claim(&ns(), &claim(&me, "e", 1))).await;
         waiting.cancelled(role, waiting.store.heartbeat(&ns(), &beat(&me))).await;
     }
+}
+
+/// H18: whatever a session says, what changes terms is committed synchronously.
+/// And a release that names fewer numbers than elections ends those candidacies.
+#[tokio::test]
+async fn whoever_calls_commits_durably_and_may_leave_numbers_out() {
+    let (place, client) = (Place::new(), admin().await);
+    let _store = place.open().await;
+    let s = &place.schema;
+    let life = "'00000000-0000-0000-0000-000000000001'";
+    let me = format!("'default', 'm', {life}");
+    let calls = [
+        format!("{s}.join({me}, 60000000)"),
+        format!("{s}.claim({me}, 60000000, ARRAY['e', 'f'], ARRAY[1, 0], ARRAY[1, 1])"),
+        format!("{s}.heartbeat({me}, 60000000)"),
+        format!("{s}.release({me}, ARRAY['e', 'f'], ARRAY[1])"),
+        format!("{s}.pause('default', 'e')"),
+    ];
+    for call in calls {
+        let text = format!("BEGIN; SET LOCAL synchronous_commit = off; SELECT {call}");
+        client.batch_execute(&text).await.unwrap();
+        let row = client.query_one("SELECT current_setting('synchronous_commit')", &[]).await;
+        assert_eq!(row.unwrap().get::<_, String>(0), "on", "{call}");
+        client.batch_execute("COMMIT").await.unwrap();
+    }
+    let stand = client.query(&format!("SELECT FROM {s}.candidates"), &[]).await.unwrap();
+    assert!(stand.is_empty());
 }

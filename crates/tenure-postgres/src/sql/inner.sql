@@ -371,20 +371,21 @@ BEGIN
       AND NOT EXISTS (SELECT FROM candidates c WHERE c.ns = e.ns AND c.election = e.name);
 END $$;
 
--- Clears away candidacies of a life that is over, so many at most, and says whether
--- none is left.
+-- Clears away candidacies and names of a life that is over, so many of each at most, and
+-- says whether none is left.
 CREATE FUNCTION {schema}._sweep(p_ns text, p_member text, p_life uuid, p_most integer)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     v_stood text[] := ARRAY(SELECT c.election FROM candidates c
         WHERE c.life = p_life AND c.ns = p_ns LIMIT p_most);
-    v_done boolean;
+    v_done boolean := _sweep_names(p_ns, p_life, p_most);
+    v_withdrawn boolean;
 BEGIN
     IF cardinality(v_stood) > 0 THEN
-        v_done := _withdraw(p_ns, p_member, p_life, v_stood);
+        v_withdrawn := _withdraw(p_ns, p_member, p_life, v_stood);
         PERFORM _forget(p_ns, v_stood);
     END IF;
-    RETURN cardinality(v_stood) < p_most;
+    RETURN v_done AND cardinality(v_stood) < p_most;
 END $$;
 
 -- The same for one of the lives that left more behind than their end cleared away.
@@ -399,9 +400,9 @@ BEGIN
 END $$;
 
 -- Ends a member whose row is gone already, at the same cost whatever it held (rule
--- M5). Its terms and candidacies are void with its life: nobody reads them any more.
--- A term is written off by _settle() when somebody bids for it; candidacies are
--- cleared away a few at a time.
+-- M5). Its terms, candidacies and names are void with its life: nobody reads them any
+-- more. A term is written off by _settle() when somebody bids for it; candidacies and
+-- names are cleared away a few at a time.
 CREATE FUNCTION {schema}._end(
     p_ns text, p_now timestamptz, p_member text, p_life uuid, p_cause text
 ) RETURNS void LANGUAGE plpgsql AS $$

@@ -1,5 +1,14 @@
 -- The verbs of a member's life: join, heartbeat, leave.
 
+-- Whether a life owns no name, nor takes one while it is replaced: that needs its row.
+CREATE FUNCTION {schema}._owns_nothing(p_ns text, p_member text, p_life uuid) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM members m WHERE m.ns = p_ns AND m.id = p_member FOR UPDATE;
+    PERFORM 1 FROM names n WHERE n.life = p_life AND n.ns = p_ns AND n.owner = p_member LIMIT 1;
+    RETURN NOT FOUND;
+END $$;
+
 -- Outcomes: "in"; "taken" by another life, or by this one if it is over.
 CREATE FUNCTION {schema}.join(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint,
@@ -45,7 +54,8 @@ BEGIN
             RETURN;
         END IF;
         EXIT WHEN v_old.id IS NULL;
-        IF v_lives AND NOT (p_supersede AND v_old.holds = 0) THEN
+        IF v_lives AND NOT (p_supersede AND v_old.holds = 0
+            AND _owns_nothing(p_ns, p_member, v_old.life)) THEN
             RETURN QUERY SELECT 'taken', NULL::bigint, NULL::bigint, v_old.life,
                 _us(v_old.expires_at - v_now);
             RETURN;

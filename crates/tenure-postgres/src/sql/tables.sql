@@ -205,7 +205,8 @@ CREATE INDEX candidates_life ON {schema}.candidates (life);
 -- whatever number of them there is.
 CREATE INDEX candidates_ranked ON {schema}.candidates (ns, election, (-priority), since, member);
 
--- Lives that are over and left more candidacies behind than their end cleared away.
+-- Lives that are over and left more candidacies or names behind than their end cleared
+-- away.
 CREATE TABLE {schema}.remains (
     ns     text COLLATE "C" NOT NULL,
     life   uuid NOT NULL,

@@ -13,6 +13,8 @@
 //!   the journal.
 //! - **The holder among the candidates** may have stood since its term began: it waits for
 //!   nothing.
+//! - **A name of a life whose ttl has run out** may be told as gone or as bound for a
+//!   moment more: PostgreSQL ends all whom a request ends before it answers the first part.
 //! - **After a rollback** the specification no longer knows how a life ended, and
 //!   PostgreSQL still does.
 
@@ -20,11 +22,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tenure_core::{
-    Amended, Beat, Candidate, Claimed, Claims, ElectionName, ElectionView, EndCause, Entry, Era,
-    Happening, Joined, Profile, ReleaseCause, Seq, Snapshot, Term, TermNumber, TermOutcome,
-    Timestamp, Which,
+    Amended, Beat, Bindings, Candidate, Claimed, Claims, ElectionName, ElectionView, EndCause,
+    Entry, Era, Happening, Joined, NamesView, Profile, ReleaseCause, Seq, Snapshot, Term,
+    TermNumber, TermOutcome, Timestamp, Which,
 };
 
+use crate::names::{self, Revs};
 use crate::steps::Number;
 use crate::world::{Asked, UNIT};
 
@@ -37,6 +40,9 @@ pub enum Answer {
     /// With the election that it is about.
     Amend(Option<ElectionName>, Amended),
     Read(Snapshot),
+    /// With the election of its fence.
+    Bind(Option<ElectionName>, Bindings),
+    Names(NamesView),
     Nothing,
 }
 
@@ -123,11 +129,16 @@ fn elected_term(entry: &Entry) -> Option<&Term> {
 }
 
 /// Whether both sides say the same; or else what each says.
-pub fn alike(numbers: &Numbers, forgot: bool, spec: Answer, ours: Answer) -> Result<(), String> {
+pub fn alike(
+    (numbers, revs): (&Numbers, &Revs),
+    forgot: bool,
+    spec: Answer,
+    ours: Answer,
+) -> Result<(), String> {
     let same = |_: &ElectionName, number| number;
-    let spec = Plain { number: &same, forgot }.answer(spec);
+    let spec = Plain { number: &same, rev: &|rev| rev, forgot }.answer(spec);
     let translated = |name: &ElectionName, number| numbers.spec(name, number);
-    let ours = Plain { number: &translated, forgot }.answer(ours);
+    let ours = Plain { number: &translated, rev: &|rev| revs.spec(rev), forgot }.answer(ours);
     if spec == ours {
         return Ok(());
     }
@@ -205,6 +216,7 @@ fn held(claimed: &mut Claimed) -> Option<&mut ElectionView> {
 /// Takes away in what answers may differ.
 struct Plain<'a> {
     number: &'a dyn Fn(&ElectionName, TermNumber) -> TermNumber,
+    rev: &'a dyn Fn(u64) -> u64,
     forgot: bool,
 }
 
@@ -234,6 +246,15 @@ impl Plain<'_> {
                 answers.iter_mut().for_each(|claimed| self.claimed(claimed));
             }
             Answer::Read(snapshot) => self.snapshot(snapshot),
+            Answer::Bind(Some(election), Bindings::Fenced { newest }) => {
+                *newest = (self.number)(election, *newest);
+            }
+            Answer::Bind(_, Bindings::Answered(answers)) => {
+                for answer in answers {
+                    names::plain(answer, self.rev);
+                }
+            }
+            Answer::Names(view) => names::plain_view(view, self.rev),
             _ => {}
         }
         answer
@@ -318,7 +339,7 @@ fn concerned(what: &Happening) -> String {
 }
 
 /// In whole units, since real time passes too.
-fn round(left: &mut Duration) {
+pub fn round(left: &mut Duration) {
     let units = (*left + UNIT / 2).as_secs() / UNIT.as_secs();
     *left = UNIT * u32::try_from(units).unwrap();
 }

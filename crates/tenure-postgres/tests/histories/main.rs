@@ -2,8 +2,8 @@
 //!
 //! What a store does is written twice for PostgreSQL: as the rules that
 //! `tenure_store::MemoryState` goes by, and as SQL. Both are asked the same, step by step:
-//! members join, beat, bid, hand over and leave, operators interfere, time passes, a store
-//! turns out to have forgotten something. Answers, views and journal have to be the same
+//! members join, beat, bid, hand over, bind names and leave, operators interfere, time
+//! passes, a store turns out to have forgotten something. Answers, views and journal have to be the same
 //! after each step, but for what `compare.rs` lists.
 //!
 //! A history that fails is made shorter and printed with the command that runs it again.
@@ -15,6 +15,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod compare;
+mod names;
 mod steps;
 mod world;
 

@@ -8,6 +8,8 @@ pub const MEMBERS: usize = 4;
 /// How many elections there are. Most steps are about the first few, where members meet.
 pub const ELECTIONS: usize = 16;
 const CONTENDED: usize = 2;
+/// How many names there are.
+pub const NAMES: usize = 6;
 
 /// One step, in one of two namespaces.
 #[derive(Clone, Debug)]
@@ -78,6 +80,17 @@ pub enum What {
     Held {
         member: usize,
     },
+    Bind {
+        /// Somebody who is no member, if none.
+        member: Option<usize>,
+        life: Life,
+        ttl: u32,
+        ops: Vec<NameOp>,
+        fence: Option<(usize, Number)>,
+        seen: Seen,
+        known: Seen,
+    },
+    Names(Asked),
     /// Time passes.
     Pass {
         units: u32,
@@ -133,6 +146,34 @@ pub struct Item {
     pub number: Option<Number>,
     pub cause: usize,
     pub successor: Option<(usize, u32)>,
+}
+
+/// What becomes of a name. Tokens and revisions are named like numbers of terms.
+#[derive(Clone, Debug)]
+pub struct NameOp {
+    pub name: usize,
+    pub attempt: Attempt,
+    pub what: Becomes,
+    pub value: usize,
+}
+
+#[derive(Clone, Debug)]
+pub enum Becomes {
+    Taken,
+    Posted,
+    Changed { of_life: bool, token: Number, expect: Option<Number> },
+    Dropped { token: Number },
+}
+
+/// Which names are read.
+#[derive(Clone, Debug)]
+pub enum Asked {
+    Named(Vec<usize>),
+    Prefix(usize),
+    Owned(usize),
+    /// Since where they stood so many steps ago, or beyond what there is.
+    Since(usize),
+    Beyond,
 }
 
 /// Draws what a step is made of.
@@ -215,7 +256,9 @@ fn first(dice: &mut Draw, space: usize, member: usize) -> Step {
 }
 
 fn what(dice: &mut Draw) -> What {
-    match dice.below(100) {
+    match dice.below(140) {
+        100..=131 => bind(dice),
+        132..=139 => What::Names(asked(dice)),
         0..=11 => join(dice),
         12..=21 => beat(dice),
         22..=24 => What::Leave { member: dice.member(), life: dice.life() },
@@ -225,6 +268,50 @@ fn what(dice: &mut Draw) -> What {
         83..=85 => What::Look { member: dice.member(), election: dice.election() },
         86 => What::Held { member: dice.member() },
         _ => What::Pass { units: dice.units(1, 3) },
+    }
+}
+
+fn bind(dice: &mut Draw) -> What {
+    let count = if dice.one_in(3) { 2 + dice.below(4) } else { 1 };
+    let anonymous = dice.one_in(8);
+    let fence = (!anonymous && dice.one_in(8)).then(|| (dice.election(), dice.number()));
+    What::Bind {
+        member: (!anonymous).then(|| dice.member()),
+        life: dice.life(),
+        ttl: dice.units(1, 5),
+        ops: (0..count).map(|_| name_op(dice, anonymous)).collect(),
+        fence,
+        seen: dice.seen(),
+        known: dice.seen(),
+    }
+}
+
+fn name_op(dice: &mut Draw, anonymous: bool) -> NameOp {
+    let attempt = match dice.below(6) {
+        0 => Attempt::Last,
+        1 => Attempt::Former,
+        _ => Attempt::New,
+    };
+    let what = match dice.below(10) {
+        0..=4 if !anonymous => Becomes::Taken,
+        0..=5 => Becomes::Posted,
+        6..=7 => Becomes::Changed {
+            of_life: !anonymous && !dice.one_in(4),
+            token: dice.number(),
+            expect: dice.one_in(2).then(|| dice.number()),
+        },
+        _ => Becomes::Dropped { token: dice.number() },
+    };
+    NameOp { name: dice.below(NAMES), attempt, what, value: dice.below(4) }
+}
+
+fn asked(dice: &mut Draw) -> Asked {
+    match dice.below(8) {
+        0 => Asked::Named((0..3).map(|_| dice.below(NAMES)).collect()),
+        1 => Asked::Prefix(dice.below(3)),
+        2 => Asked::Owned(dice.member()),
+        3 => Asked::Beyond,
+        _ => Asked::Since(dice.below(8)),
     }
 }
 

@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tenure_core::{
-    Amend, Bid, Claim, ElectionName, Heartbeat, Incarnation, Join, MemberId, MemberRef, Mono,
-    Namespace, Nonce, Note, Priority, Profile, Query, Release, ReleaseCause, ReleaseItem, Seq,
-    TermNumber, TermRef, Timestamp, Which,
+    Amend, Bid, Bind, Claim, ElectionName, Heartbeat, Incarnation, Join, MemberId, MemberRef, Mono,
+    Namespace, Nonce, Note, Priority, Profile, Query, Release, ReleaseCause, ReleaseItem, Rev, Seq,
+    TermNumber, TermRef, Timestamp, Which, WhichNames,
 };
 use tenure_postgres::PostgresStore;
 use tenure_store::{MemoryState, Store};
 use tokio_postgres::Client;
 
 use crate::compare::{Answer, Numbers, alike};
+use crate::names::{Names, Revs};
 use crate::steps::{self, Attempt, Life, MEMBERS, Number, Seen, Step, What};
 
 /// The unit of time in which histories pass. So long that the time which really passes
@@ -29,7 +30,8 @@ const PASS: &str = "
 const RESET: &str = "
     DELETE FROM {s}.members; DELETE FROM {s}.profiles; DELETE FROM {s}.elections;
     DELETE FROM {s}.candidates; DELETE FROM {s}.remains; DELETE FROM {s}.told;
-    DELETE FROM {s}.namespaces; UPDATE {s}.settings SET era = 0, floor = 0;";
+    DELETE FROM {s}.namespaces; DELETE FROM {s}.names; DELETE FROM {s}.names_gone;
+    DELETE FROM {s}.names_at; UPDATE {s}.settings SET era = 0, floor = 0;";
 
 /// A store of its own for one history after the other.
 pub struct Place {
@@ -57,6 +59,7 @@ struct Space {
     /// How often each member has bid for each election.
     attempts: BTreeMap<(Incarnation, usize), u64>,
     numbers: Numbers,
+    names: Names,
     /// Whether the specification forgot how lives ended, which PostgreSQL does not.
     forgot: bool,
 }
@@ -79,6 +82,7 @@ impl<'a> World<'a> {
             lives: vec![Vec::new(); MEMBERS],
             attempts: BTreeMap::new(),
             numbers: Numbers::default(),
+            names: Names::default(),
             forgot: false,
         };
         let spaces = [space('a'), space('b')];
@@ -114,7 +118,8 @@ impl<'a> World<'a> {
         let answers = (spec, ours);
         self.compare_state(step.space, before).await.and_then(|()| {
             let space = &self.spaces[step.space];
-            alike(&space.numbers, space.forgot, answers.0.leaving_out(&asked), {
+            let known = (&space.numbers, &space.names.revs);
+            alike(known, space.forgot, answers.0.leaving_out(&asked), {
                 answers.1.leaving_out(&asked)
             })
         })
@@ -130,7 +135,14 @@ impl<'a> World<'a> {
         let ours = self.place.store.read(&space.ns, &query).await.map_err(|e| e.to_string())?;
         let spec = space.spec.read(now, &query);
         space.numbers.learn(&spec.history, &ours.history)?;
-        alike(&space.numbers, space.forgot, Answer::Read(spec), Answer::Read(ours))
+        let which = WhichNames::Prefix(String::new());
+        let ours_named = self.place.store.names(&space.ns, &which).await;
+        let ours_named = ours_named.map_err(|error| error.to_string())?;
+        let spec_named = space.spec.names(now, &which);
+        space.names.revs.learn(spec_named.rev, ours_named.rev)?;
+        let known = (&space.numbers, &space.names.revs);
+        alike(known, space.forgot, Answer::Read(spec), Answer::Read(ours))?;
+        alike(known, space.forgot, Answer::Names(spec_named), Answer::Names(ours_named))
     }
 
     pub async fn compare_all(&mut self) -> Result<(), String> {
@@ -158,6 +170,11 @@ impl<'a> World<'a> {
             }
             Asked::Amend(amend) => Answer::Amend(election(amend), spec.amend(now, wall, amend)),
             Asked::Read(query) => Answer::Read(spec.read(now, query)),
+            Asked::Bind(bind) => {
+                let election = bind.fence.as_ref().map(|term| term.election.clone());
+                Answer::Bind(election, spec.bind(now, wall, bind))
+            }
+            Asked::Names(which) => Answer::Names(spec.names(now, which)),
         }
     }
 
@@ -166,7 +183,7 @@ impl<'a> World<'a> {
         let space = &self.spaces[space];
         let store = &self.place.store;
         let ns = &space.ns;
-        let answer = match asked.clone().renumbered(&space.numbers) {
+        let answer = match asked.clone().renumbered(&space.numbers, &space.names.revs) {
             Asked::Join(join) => store.join(ns, &join).await.map(Answer::Join),
             Asked::Beat(beat) => store.heartbeat(ns, &beat).await.map(Answer::Beat),
             Asked::Leave(member) => store.leave(ns, &member).await.map(|()| Answer::Nothing),
@@ -177,6 +194,11 @@ impl<'a> World<'a> {
                 amended.map(|amended| Answer::Amend(election(&amend), amended))
             }
             Asked::Read(query) => store.read(ns, &query).await.map(Answer::Read),
+            Asked::Bind(bind) => {
+                let election = bind.fence.as_ref().map(|term| term.election.clone());
+                store.bind(ns, &bind).await.map(|bindings| Answer::Bind(election, bindings))
+            }
+            Asked::Names(which) => store.names(ns, &which).await.map(Answer::Names),
         };
         answer.map_err(|error| format!("PostgreSQL failed: {error}"))
     }
@@ -184,7 +206,9 @@ impl<'a> World<'a> {
     /// The request that a step means now; `None` if there is nobody to make it.
     fn asked(&mut self, step: &Step) -> Option<Asked> {
         let rolls_back = |seen: &Seen| matches!(seen, Seen::Beyond(_));
-        if let What::Join { seen, .. } | What::Claim { seen, .. } = &step.what {
+        if let What::Join { seen, .. } | What::Claim { seen, .. } | What::Bind { seen, .. } =
+            &step.what
+        {
             self.spaces[step.space].forgot |= rolls_back(seen);
         }
         self.spaces[step.space].asked(self.now, &step.what)
@@ -201,11 +225,13 @@ pub enum Asked {
     Release(Release),
     Amend(Amend),
     Read(Query),
+    Bind(Bind),
+    Names(WhichNames),
 }
 
 impl Asked {
     /// With PostgreSQL's numbers in place of the specification's.
-    fn renumbered(mut self, numbers: &Numbers) -> Self {
+    fn renumbered(mut self, numbers: &Numbers, revs: &Revs) -> Self {
         match &mut self {
             Asked::Beat(beat) => {
                 for term in &mut beat.held {
@@ -220,6 +246,13 @@ impl Asked {
             Asked::Amend(Amend::StepDown { election, number, .. }) => {
                 *number = number.map(|n| numbers.ours(election, n));
             }
+            Asked::Bind(bind) => {
+                if let Some(term) = &mut bind.fence {
+                    term.number = numbers.ours(&term.election, term.number);
+                }
+                revs.renumber(bind);
+            }
+            Asked::Names(WhichNames::Since(rev)) => *rev = Rev::new(revs.ours(rev.get())),
             _ => {}
         }
         self
@@ -307,6 +340,30 @@ impl Space {
                 let held = self.member(*member, Life::Newest)?.incarnation;
                 Asked::Read(Query { which: Which::HeldBy(held), ..Query::nothing() })
             }
+            What::Bind { member, life, ttl, ops, fence, seen, known } => {
+                let caller = match member {
+                    Some(member) => Some(self.member(*member, *life)?),
+                    None => None,
+                };
+                let fence = fence.map(|(election, number)| TermRef {
+                    election: name(election),
+                    number: self.number(election, number),
+                });
+                Asked::Bind(Bind {
+                    ttl: UNIT * *ttl,
+                    fence,
+                    ops: self.names.ops(&self.spec, now, caller.as_ref(), ops),
+                    seen: self.seen(*seen),
+                    known: self.names.revs.known(*known),
+                    member: caller,
+                })
+            }
+            What::Names(asked) => Asked::Names(match asked {
+                steps::Asked::Owned(member) => {
+                    WhichNames::OwnedBy(self.member(*member, Life::Newest)?)
+                }
+                other => self.names.which(other),
+            }),
             operator => Asked::Amend(self.amend(operator)?),
         })
     }
