@@ -1,4 +1,4 @@
-//! A server that is rolled back under programs that live on (P1, rule M6). A machine that
+//! Stores that are rolled back under programs that live on (P1, rule M6). A machine that
 //! goes back to a snapshot takes its processes along; a disk, a volume or a database server
 //! does not.
 
@@ -8,6 +8,9 @@ mod common;
 #[path = "../../tenure-postgres/tests/common/server.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod server;
+
+use std::path::Path;
+use std::process::Command;
 
 use common::{Running, World, wait_for};
 use server::Server;
@@ -48,13 +51,17 @@ impl Pair {
         self.terms().into_iter().max().unwrap()
     }
 
-    /// After the copy was put back: the leader says so and gives up what it led, and the
-    /// next number is above all of those before.
+    /// After the copy was put back: the first member to find out says so, before anybody is
+    /// elected, the leader gives up what it led, and the next number is above all of those
+    /// before.
     fn notices(&self, highest: u64) {
-        wait_for("a word of the leader", || {
-            self.b.said().contains("the store was rolled back").then_some(())
+        wait_for("a word of a member", || {
+            let said = self.a.said() + &self.b.said();
+            said.contains("the store was rolled back").then_some(())
         });
-        assert!(self.b.said().contains("the command was killed"), "{}", self.b.said());
+        wait_for("the leader to give up", || {
+            self.b.said().contains("the command was killed").then_some(())
+        });
         let newest = wait_for("the next leader", || {
             self.terms().get(2).map(|_| *self.terms().iter().max().unwrap())
         });
@@ -82,5 +89,37 @@ fn programs_notice_that_their_server_was_rolled_back_under_them() {
     server.kill();
     server.put_back();
     server.up();
+    pair.notices(highest);
+}
+
+/// Writes the content of a file into another, which stays the file that it is and is never
+/// empty meanwhile. By another process: closing a database's file would drop the locks that
+/// this one holds on it.
+fn copy_into(from: &Path, to: &Path) {
+    let mut dd = Command::new("dd");
+    dd.arg(format!("if={}", from.display())).arg(format!("of={}", to.display()));
+    let done = dd.args(["bs=1M", "conv=notrunc", "status=none"]).status().unwrap();
+    assert!(done.success(), "dd to {}", to.display());
+}
+
+/// The database, its log and its shared memory, all of one moment: nobody writes.
+fn with_nobody_writing(world: &World, each: impl Fn(&Path, &Path)) {
+    let db = rusqlite::Connection::open(world.path("t.db")).unwrap();
+    db.busy_timeout(common::LIMIT).unwrap();
+    db.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for end in ["", "-wal", "-shm"] {
+        each(&world.path(&format!("t.db{end}")), &world.path(&format!("copy.db{end}")));
+    }
+    db.execute_batch("ROLLBACK").unwrap();
+}
+
+/// P1, R6: the content of an SQLite file, put back into the very file that the programs have
+/// open.
+#[test]
+fn programs_notice_that_their_file_was_rolled_back_under_them() {
+    let pair = Pair::new(World::new());
+    with_nobody_writing(&pair.world, copy_into);
+    let highest = pair.go_on();
+    with_nobody_writing(&pair.world, |file, copy| copy_into(copy, file));
     pair.notices(highest);
 }

@@ -39,7 +39,9 @@ impl Texts {
         let often = |text: &str| Often { call: put(text), owner: None };
         let or_as_owner = |call, owner| Often { call: put(call), owner: Some(put(owner)) };
         let release = |name: &str, wait: &str| {
-            format!("SELECT {{schema}}.{name}($1, $2, $3, $4, $5, $6, $7, $8, $9, {wait}, $11)")
+            format!(
+                "SELECT {{schema}}.{name}($1, $2, $3, $4, $5, $6, $7, $8, $9, {wait}, $11, $12)"
+            )
         };
         let amend = |call: &str| put(&format!("{AMENDED} {{schema}}.{call}"));
         Self {

@@ -215,6 +215,7 @@ impl Way<'_> {
                     (&micros(release.heir_grace), Type::INT8),
                     (&self.lock_wait, Type::INT4),
                     (&micros(release.hand_over), Type::INT8),
+                    (&signed(release.seen.get()), Type::INT8),
                 ],
             )
             .await

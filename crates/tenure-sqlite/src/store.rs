@@ -289,7 +289,14 @@ impl Store for SqliteStore {
     async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
         within_batch("releases", release.items.len())?;
         let asked = release.clone();
-        let step = move |txn: &mut Txn<'_>| txn.release(&asked);
+        let shared = Arc::clone(&self.inner.shared);
+        let step = move |txn: &mut Txn<'_>| {
+            // A term that is handed over has a number, as one that is won has.
+            if !asked.hand_over.is_zero() {
+                txn.compare(Beside::read(shared.lives.directory()))?;
+            }
+            txn.release(&asked)
+        };
         self.write("releasing", ns, Durability::PowerCut, step).await
     }
 

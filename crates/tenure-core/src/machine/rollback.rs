@@ -11,8 +11,8 @@
 //! where others have written so much since that the place tells nothing any more.
 //!
 //! A member that finds out gives up what it leads, since its terms may be among what
-//! was forgotten. It lets the store know with its next bid or join, which carry what
-//! it has seen: the store raises its era in that same step. Until then it leads
+//! was forgotten. It lets the store know with its next bid, join or release, which carry what
+//! it has seen: the store raises its era in that same step, before it elects anybody. Until then it leads
 //! nothing that it did not bid for.
 
 use super::context::Context;

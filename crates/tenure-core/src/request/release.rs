@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::{ElectionName, MemberId, MemberRef, ReleaseCause, Term, TermNumber};
+use crate::{ElectionName, MemberId, MemberRef, ReleaseCause, Seq, Term, TermNumber};
 
 /// Gives terms back, or stops standing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,11 +21,14 @@ pub struct Release {
     /// and for good once it has named it in a heartbeat or bid for it. Nothing
     /// is lost if the heir is dead: the term lapses as a reservation does.
     pub hand_over: Duration,
+    /// See [`Claim::seen`](crate::Claim::seen). A release that hands over gives out a number,
+    /// too: a store that was rolled back raises its era before that.
+    pub seen: Seq,
 }
 
 impl Release {
-    /// Gives these up. No vacancy is kept for a preferred candidate, and nothing is
-    /// handed over.
+    /// Gives these up. No vacancy is kept for a preferred candidate, nothing is handed
+    /// over, and nothing was seen of the journal.
     ///
     /// ```
     /// use tenure_core::{
@@ -42,7 +45,8 @@ impl Release {
     #[must_use]
     pub fn new(member: MemberRef, items: impl IntoIterator<Item = ReleaseItem>) -> Self {
         let items = items.into_iter().collect();
-        Self { member, items, heir_grace: Duration::ZERO, hand_over: Duration::ZERO }
+        let (heir_grace, hand_over) = (Duration::ZERO, Duration::ZERO);
+        Self { member, items, heir_grace, hand_over, seen: Seq::START }
     }
 
     /// Keeps each vacancy: see [`Release::heir_grace`].
@@ -55,6 +59,12 @@ impl Release {
     #[must_use]
     pub fn with_hand_over(self, hand_over: Duration) -> Self {
         Self { hand_over, ..self }
+    }
+
+    /// Says what was seen of the journal: see [`Release::seen`].
+    #[must_use]
+    pub fn with_seen(self, seen: Seq) -> Self {
+        Self { seen, ..self }
     }
 }
 

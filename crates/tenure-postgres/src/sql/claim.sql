@@ -150,7 +150,7 @@ $$;
 CREATE FUNCTION {schema}._release(
     p_ns text, p_member text, p_life uuid, p_elections text[], p_numbers bigint[],
     p_causes text[], p_successors text[], p_successor_us bigint[], p_grace_us bigint,
-    p_wait_ms integer, p_hand_over_us bigint
+    p_wait_ms integer, p_hand_over_us bigint, p_seen bigint
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     v_given integer := 0;
@@ -158,6 +158,13 @@ DECLARE
     v_told bigint;
     v_ready boolean := _enter(p_ns, p_wait_ms);
 BEGIN
+    -- A member that has seen more than the journal has says so before a number is given
+    -- out (rule M6).
+    IF p_hand_over_us > 0 AND EXISTS (SELECT FROM namespaces n, members o
+            WHERE n.ns = p_ns AND n.seq < p_seen
+              AND o.ns = p_ns AND o.id = p_member AND o.life = p_life) THEN
+        PERFORM _rolled_back(p_ns, p_seen);
+    END IF;
     -- What is handed over is told term by term: no more than hints are given for.
     IF p_hand_over_us > 0 AND cardinality(p_elections) <= 8 THEN
         FOR i IN 1 .. cardinality(p_elections) LOOP
@@ -188,11 +195,12 @@ CREATE FUNCTION {schema}.release(
     p_ns text, p_member text, p_life uuid, p_elections text[], p_numbers bigint[],
     p_causes text[] DEFAULT NULL, p_successors text[] DEFAULT NULL,
     p_successor_us bigint[] DEFAULT NULL, p_grace_us bigint DEFAULT 0,
-    p_wait_ms integer DEFAULT 0, p_hand_over_us bigint DEFAULT 0
+    p_wait_ms integer DEFAULT 0, p_hand_over_us bigint DEFAULT 0, p_seen bigint DEFAULT 0
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 DECLARE
     v_done boolean := _check_causes(p_causes) AND _release(p_ns, p_member, p_life, p_elections,
-        p_numbers, p_causes, p_successors, p_successor_us, p_grace_us, p_wait_ms, p_hand_over_us);
+        p_numbers, p_causes, p_successors, p_successor_us, p_grace_us, p_wait_ms, p_hand_over_us,
+        p_seen);
 BEGIN
 END $$;

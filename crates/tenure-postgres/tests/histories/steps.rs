@@ -54,6 +54,7 @@ pub enum What {
         items: Vec<Item>,
         grace: u32,
         hand_over: u32,
+        seen: Seen,
     },
     StepDown {
         election: usize,
@@ -373,7 +374,8 @@ fn release(dice: &mut Draw) -> What {
     let items: Vec<_> = (0..count).map(|place| item(dice, place, count)).collect();
     let grace = dice.units(0, 2);
     let hand_over = if dice.one_in(3) { 0 } else { dice.units(1, 3) };
-    What::Release { member: dice.member(), life: dice.life(), items, grace, hand_over }
+    let seen = dice.seen();
+    What::Release { member: dice.member(), life: dice.life(), items, grace, hand_over, seen }
 }
 
 fn item(dice: &mut Draw, place: usize, count: usize) -> Item {

@@ -206,8 +206,10 @@ impl<'a> World<'a> {
     /// The request that a step means now; `None` if there is nobody to make it.
     fn asked(&mut self, step: &Step) -> Option<Asked> {
         let rolls_back = |seen: &Seen| matches!(seen, Seen::Beyond(_));
-        if let What::Join { seen, .. } | What::Claim { seen, .. } | What::Bind { seen, .. } =
-            &step.what
+        if let What::Join { seen, .. }
+        | What::Claim { seen, .. }
+        | What::Release { seen, .. }
+        | What::Bind { seen, .. } = &step.what
         {
             self.spaces[step.space].forgot |= rolls_back(seen);
         }
@@ -323,13 +325,16 @@ impl Space {
                 heir_grace: UNIT * *grace,
                 seen: self.seen(*seen),
             }),
-            What::Release { member, life, items, grace, hand_over } => Asked::Release(Release {
-                member: self.member(*member, *life)?,
-                items: self.items(items),
-                heir_grace: UNIT * *grace,
-                // More than eight terms at once are given back, not handed over.
-                hand_over: if items.len() > 8 { Duration::ZERO } else { UNIT * *hand_over },
-            }),
+            What::Release { member, life, items, grace, hand_over, seen } => {
+                Asked::Release(Release {
+                    member: self.member(*member, *life)?,
+                    items: self.items(items),
+                    heir_grace: UNIT * *grace,
+                    // More than eight terms at once are given back, not handed over.
+                    hand_over: if items.len() > 8 { Duration::ZERO } else { UNIT * *hand_over },
+                    seen: self.seen(*seen),
+                })
+            }
             What::Look { member, election } => {
                 // Of one whose life is over nobody is ahead, and it does not matter who is.
                 let asker = self.member(*member, Life::Newest);

@@ -8,7 +8,7 @@ use std::{format, vec};
 use tenure_core::{
     Amend, Beat, Bid, Claim, Claimed, Claims, ElectionName, ElectionView, Era, Happening,
     Heartbeat, Incarnation, Join, Joined, MemberId, MemberRef, Mono, Nonce, Note, Priority, Query,
-    Release, ReleaseCause, ReleaseItem, TermNumber, TermRef, Timestamp,
+    Release, ReleaseCause, ReleaseItem, Seq, TermNumber, TermRef, Timestamp,
 };
 
 use super::MemoryState;
@@ -215,6 +215,33 @@ fn a_promoted_copy_gives_no_number_that_it_may_have_forgotten() {
     };
     copy.release(at(3), WALL, &released);
     assert_eq!(won(copy.claim(at(3), WALL, &claim(&web, &["known"], 4))), next.next());
+}
+
+/// P1, M6: a store that was rolled back hands over. The one who gives the term up has seen
+/// more than the store has, and says so before the heir gets a number.
+#[test]
+fn a_rolled_back_store_hands_over_above_what_it_forgot() {
+    let mut state = MemoryState::new();
+    let [web, heir] = [member("web", 1), member("heir", 2)];
+    for who in [&web, &heir] {
+        state.join(at(0), WALL, &join(who));
+    }
+    won(state.claim(at(0), WALL, &claim(&web, &["e"], 1)));
+    state.claim(at(0), WALL, &claim(&heir, &["e"], 1));
+    let copy = state.clone();
+    let give_up = |state: &mut MemoryState, who: &MemberRef, number: u64, seen: Seq| {
+        let term = TermRef::new(election("e"), TermNumber::new(number));
+        let release = Release::new(who.clone(), [ReleaseItem::term(term)]);
+        state.release(at(1), WALL, &release.with_hand_over(TTL).with_seen(seen));
+        state.read(at(1), &Query::elections([election("e")])).elections.remove(0)
+    };
+    let seen = state.seq();
+    let forgotten = give_up(&mut state, &web, 1, seen).number;
+    assert_eq!(forgotten, TermNumber::new(2));
+    let (seen, mut state) = (state.seq(), copy);
+    let view = give_up(&mut state, &web, 1, seen);
+    assert!(view.is_held_by(heir.incarnation), "{view:?}");
+    assert!(view.number > forgotten, "{view:?}");
 }
 
 /// H5, B27: nor does a copy that hands over.
