@@ -8,9 +8,12 @@ use tenure_core::Incarnation;
 use tenure_store::{Error, ErrorKind, Result, StoreId};
 use tokio::sync::watch;
 
+use crate::era::Beside;
+use crate::error::Outcome;
 use crate::identity::Identity;
 use crate::judge::Sightings;
 use crate::lives::Lives;
+use crate::txn::Txn;
 use crate::{BootKey, SqliteOptions};
 
 #[derive(Debug)]
@@ -28,6 +31,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Raises the era if the file has less than the note beside it says (rule M6). Every step
+    /// that writes to the journal does this first: what it adds to a file that was rolled back
+    /// would make up for what is lacking.
+    pub(crate) fn compare(&self, txn: &mut Txn<'_>) -> Outcome<()> {
+        txn.compare(Beside::read(self.lives.directory()))
+    }
+
     /// What follows a commit: lives that are over are let go, and those who
     /// follow, here and in other processes, are woken.
     pub(crate) fn settle(&self, wrote: bool, over: &[Incarnation]) {

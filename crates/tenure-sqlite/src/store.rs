@@ -16,7 +16,6 @@ use tenure_store::{
 use tokio::sync::{oneshot, watch};
 
 use crate::desk::{Desk, Durability, Office};
-use crate::era::Beside;
 use crate::error::Outcome;
 use crate::follow::{self, Follower};
 use crate::identity::{FileId, Identity};
@@ -157,6 +156,11 @@ impl SqliteStore {
         step: impl FnOnce(&mut Txn<'_>) -> Outcome<T> + Send + 'static,
     ) -> Result<T> {
         let ns = ns.clone();
+        let shared = Arc::clone(&self.inner.shared);
+        let step = move |txn: &mut Txn<'_>| {
+            shared.compare(txn)?;
+            step(txn)
+        };
         self.inner.writer.ask(move |desk| desk.write(doing, &ns, durability, step)).await
     }
 
@@ -225,8 +229,10 @@ impl Store for SqliteStore {
             shared.may_write("joining")?;
             let life = asked.member.incarnation;
             let fresh = shared.lives.hold(life, asked.ttl)?;
-            let answer =
-                desk.write("joining", &namespace, Durability::Crash, |txn| txn.join(&asked));
+            let answer = desk.write("joining", &namespace, Durability::Crash, |txn| {
+                shared.compare(txn)?;
+                txn.join(&asked)
+            });
             let refused = match &answer {
                 Ok(Joined::In { .. }) => false,
                 // This very life is over, or never began.
@@ -264,8 +270,12 @@ impl Store for SqliteStore {
 
     async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
         let (asked, namespace) = (member.clone(), ns.clone());
+        let shared = Arc::clone(&self.inner.shared);
         let left = move |desk: &mut Desk| {
-            let step = |txn: &mut Txn<'_>| txn.leave(&asked);
+            let step = |txn: &mut Txn<'_>| {
+                shared.compare(txn)?;
+                txn.leave(&asked)
+            };
             let left = desk.write("leaving", &namespace, Durability::Crash, step);
             // Whoever copies the file after a clean exit copies all of it (R6).
             desk.checkpoint();
@@ -278,25 +288,14 @@ impl Store for SqliteStore {
         within_batch("bids", claim.bids.len())?;
         let asked = claim.clone();
         self.lives().granted(claim.member.incarnation, claim.ttl);
-        let shared = Arc::clone(&self.inner.shared);
-        let step = move |txn: &mut Txn<'_>| {
-            txn.compare(Beside::read(shared.lives.directory()))?;
-            txn.claim(&asked)
-        };
+        let step = move |txn: &mut Txn<'_>| txn.claim(&asked);
         self.write("claiming", ns, Durability::PowerCut, step).await
     }
 
     async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
         within_batch("releases", release.items.len())?;
         let asked = release.clone();
-        let shared = Arc::clone(&self.inner.shared);
-        let step = move |txn: &mut Txn<'_>| {
-            // A term that is handed over has a number, as one that is won has.
-            if !asked.hand_over.is_zero() {
-                txn.compare(Beside::read(shared.lives.directory()))?;
-            }
-            txn.release(&asked)
-        };
+        let step = move |txn: &mut Txn<'_>| txn.release(&asked);
         self.write("releasing", ns, Durability::PowerCut, step).await
     }
 
@@ -306,11 +305,7 @@ impl Store for SqliteStore {
         if let Some(member) = &bind.member {
             self.lives().granted(member.incarnation, bind.ttl);
         }
-        let shared = Arc::clone(&self.inner.shared);
-        let step = move |txn: &mut Txn<'_>| {
-            txn.compare(Beside::read(shared.lives.directory()))?;
-            txn.bind(&asked)
-        };
+        let step = move |txn: &mut Txn<'_>| txn.bind(&asked);
         self.write("binding names", ns, Durability::PowerCut, step).await
     }
 

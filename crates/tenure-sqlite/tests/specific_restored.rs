@@ -76,6 +76,27 @@ async fn a_file_copied_back_gives_out_no_number_twice() {
     }
 }
 
+/// R6, M6: what is written to a file that was put back, before anybody bids in it, does not
+/// make up for what it lacks.
+#[tokio::test]
+async fn joins_do_not_hide_that_a_file_was_copied_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, copy) = (dir.path().join("t.db"), dir.path().join("copy.db"));
+    terms(&file, 1, 1).await;
+    fs::copy(&file, &copy).unwrap();
+    let highest = terms(&file, 2, 3).await.1;
+    put_back(&copy, &file);
+    let store = SqliteStore::open(&file, SqliteOptions::new()).await.unwrap();
+    for life in 10..30 {
+        let me = member(&format!("m{life}"), life);
+        store.join(&ns(), &join(&me)).await.unwrap();
+        store.leave(&ns(), &me).await.unwrap();
+    }
+    drop(store);
+    let first = terms(&file, 3, 1).await.0;
+    assert!(first > highest, "{first} after {highest} was given out");
+}
+
 /// Binds names to nobody, one after the other, without a member: the journal has nothing of
 /// it. Says the first token and the last.
 async fn tokens(file: &Path, texts: [&str; 3]) -> (Token, Token) {
