@@ -85,6 +85,10 @@ impl Terms {
         let found = cx.place.seq;
         cx.place.seq = Seq::new(found.get().saturating_add(FAR));
         self.rolled_back(cx, found);
+        // The next win may be below it once more, where the store's clock is far behind the
+        // one that gave out what was seen: it is tried again at twice the pace of heartbeats.
+        let until = cx.now + cx.settings.heartbeat() / 2;
+        self.cooldowns.insert(won.election.clone(), until);
         true
     }
 
