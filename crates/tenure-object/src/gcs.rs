@@ -316,7 +316,8 @@ mod tests {
     /// A token goes nowhere in the clear, and an emulator needs none.
     #[test]
     fn no_credential_is_sent_over_plain_http() {
-        let wire = Wire::new(std::time::Duration::from_secs(1), None).unwrap();
+        let wire =
+            Wire::new(std::time::Duration::from_secs(1), &tenure_store::tls::Tls::new()).unwrap();
         let options = BucketOptions::from_url("gs://b?endpoint=http://127.0.0.1:1").unwrap();
         let options = options.with("google_service_account_key", "hunter2");
         let bucket = Bucket::open(&options, &wire).unwrap();

@@ -1,4 +1,4 @@
-//! The way to the service: one HTTP client with TLS by rustls and ring, and a
+//! The way to the service: one HTTP client, and a
 //! witness who writes down what was really answered.
 //!
 //! The witness is here because the answer to a conditional write must be read to
@@ -17,10 +17,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpRequestBody, HttpResponse,
     HttpResponseBody, HttpService,
 };
-use rustls::crypto::ring;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+use tenure_store::tls::Tls;
 use tenure_store::{Error, ErrorKind, Result};
 
 use crate::answer::{Answer, Heard};
@@ -57,11 +54,10 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// A way to services, on which a request may take `timeout`. `ca` is a file
-    /// of roots to trust beside the public ones.
-    pub(crate) fn new(timeout: Duration, ca: Option<&std::path::Path>) -> Result<Self> {
+    /// A way to services, on which a request may take `timeout`.
+    pub(crate) fn new(timeout: Duration, tls: &Tls) -> Result<Self> {
         let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls(ca)?)
+            .tls_backend_preconfigured(tls.config()?)
             .timeout(timeout)
             .connect_timeout(timeout)
             // A redirect is an answer about the region. Its signature would be
@@ -170,30 +166,3 @@ impl std::fmt::Display for Said {
 }
 
 impl std::error::Error for Said {}
-
-/// The provider is named, not installed: the application may have its own.
-fn tls(ca: Option<&std::path::Path>) -> Result<ClientConfig> {
-    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-    if let Some(file) = ca {
-        let unread = |why: String| {
-            Error::new(
-                ErrorKind::Invalid,
-                format!("the roots in {} cannot be used", file.display()),
-            )
-            .caused_by(Said(why))
-            .remedy("name a file of PEM certificates in ca_file")
-        };
-        let found =
-            CertificateDer::pem_file_iter(file).map_err(|error| unread(error.to_string()))?;
-        for certificate in found {
-            let certificate = certificate.map_err(|error| unread(error.to_string()))?;
-            roots.add(certificate).map_err(|error| unread(error.to_string()))?;
-        }
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| {
-            Error::new(ErrorKind::Internal, "TLS cannot be set up").caused_by(error)
-        })?;
-    Ok(config.with_root_certificates(roots).with_no_client_auth())
-}

@@ -1,17 +1,17 @@
 //! What can be set, and how a URL says it.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tenure_core::Settings;
+use tenure_store::tls::Tls;
 use tenure_store::url::{check_interval, flag, millis, options as options_of, unknown};
 use tenure_store::{Error, ErrorKind, Result};
 
 use crate::cloud::Cloud;
 
 /// What every URL may say, and what only some may.
-const COMMON: [&str; 4] = ["endpoint", "ca_file", "poll_ms", "request_timeout_ms"];
+const COMMON: [&str; 3] = ["endpoint", "poll_ms", "request_timeout_ms"];
 
 /// Where records lie if the URL names no prefix.
 const PREFIX: &str = "tenure";
@@ -43,7 +43,7 @@ pub struct BucketOptions {
     pub(crate) region: Option<String>,
     pub(crate) account: Option<String>,
     pub(crate) virtual_hosted: bool,
-    pub(crate) ca_file: Option<PathBuf>,
+    pub(crate) tls: Tls,
     pub(crate) request_timeout: Option<Duration>,
     pub(crate) poll: Option<Duration>,
     pub(crate) poll_held: Option<Duration>,
@@ -57,9 +57,8 @@ impl BucketOptions {
     /// Understands `s3://bucket/prefix`, `gs://bucket/prefix` and
     /// `az://container/prefix`. The prefix is `tenure` if there is none.
     ///
-    /// All know the options `endpoint`, `ca_file` (roots to trust beside the
-    /// public ones), `poll_ms` and `request_timeout_ms`; S3 knows `region` and
-    /// `virtual_hosted`, Azure `account`. No error repeats what could be a
+    /// All know the options `endpoint`, `poll_ms` and `request_timeout_ms`, and those of
+    /// [`Tls`]; S3 knows `region` and `virtual_hosted`, Azure `account`. No error repeats what could be a
     /// secret.
     pub fn from_url(url: &str) -> Result<Self> {
         let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
@@ -90,7 +89,7 @@ impl BucketOptions {
             region: None,
             account: None,
             virtual_hosted: false,
-            ca_file: None,
+            tls: Tls::new(),
             request_timeout: None,
             poll: None,
             poll_held: None,
@@ -108,14 +107,14 @@ impl BucketOptions {
     fn set(&mut self, key: &str, value: &str) -> Result<()> {
         match (key, self.cloud) {
             ("endpoint", _) => self.endpoint = Some(value.trim_end_matches('/').into()),
-            ("ca_file", _) => self.ca_file = Some(value.into()),
             ("poll_ms", _) => self.poll = Some(millis(key, value)?),
             ("request_timeout_ms", _) => self.request_timeout = Some(millis(key, value)?),
             ("region", Cloud::S3) => self.region = Some(value.into()),
             ("virtual_hosted", Cloud::S3) => self.virtual_hosted = flag(key, value)?,
             ("account", Cloud::Azure) => self.account = Some(value.into()),
+            _ if self.tls.set(key, value) => {}
             _ => {
-                let mut known = COMMON.to_vec();
+                let mut known = [&COMMON[..], &Tls::KEYS].concat();
                 known.extend(match self.cloud {
                     Cloud::S3 => &["region", "virtual_hosted"][..],
                     Cloud::Azure => &["account"],

@@ -48,7 +48,7 @@ impl BucketStore {
     pub async fn open_with(options: BucketOptions, clock: Arc<dyn Clock>) -> Result<Self> {
         let options = options.checked()?;
         pace::check(options.cloud, options.timings.as_ref())?;
-        let wire = Wire::new(options.timeout(), options.ca_file.as_deref())?;
+        let wire = Wire::new(options.timeout(), &options.tls)?;
         let register: Arc<dyn Register> = match options.cloud {
             Cloud::S3 => Arc::new(aws::bucket(&options, &wire)?),
             Cloud::Azure => Arc::new(azure::container(&options, &wire)?),

@@ -1,22 +1,25 @@
-//! TLS as the URL asks for it: rustls with the ring provider.
+//! TLS as the URL asks for it.
 
 use std::future::Future;
 use std::io;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, SignatureScheme};
-use tenure_store::{Error, ErrorKind, Result};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tenure_store::Result;
+use tenure_store::tls::{Check, OptionNames, Roots as Trusted, Tls};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{self, ChannelBinding, MakeTlsConnect};
 
-use crate::options::{PostgresOptions, SslMode};
-use crate::{binding, certs};
+use crate::binding;
+use crate::options::{PostgresOptions, Roots, SslMode};
+
+/// As libpq calls them.
+const NAMES: OptionNames =
+    OptionNames { roots: "sslrootcert", certificate: "sslcert", key: "sslkey" };
 
 /// Makes TLS connections.
 #[derive(Clone)]
@@ -25,128 +28,43 @@ pub(crate) struct MakeTls(Arc<ClientConfig>);
 impl MakeTls {
     /// What `sslmode`, `sslrootcert`, `sslcert` and `sslkey` ask for.
     pub(crate) fn new(options: &PostgresOptions) -> Result<Self> {
-        // The provider is named, not installed: the application may have its own.
-        let provider = Arc::new(ring::default_provider());
-        let verifier: Arc<dyn ServerCertVerifier> = match certs::roots(options)? {
-            Some(roots) => {
-                let provider = Arc::clone(&provider);
-                let full = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
-                let full = full.build().map_err(|error| {
-                    Error::new(ErrorKind::Invalid, "the root certificates are of no use")
-                        .caused_by(error)
-                        .remedy("give a PEM file with a root certificate in sslrootcert")
-                })?;
-                match options.ssl {
-                    SslMode::VerifyFull => full,
-                    _ => Arc::new(AnyName(full)),
-                }
-            }
-            None => Arc::new(AnyCertificate(Arc::clone(&provider))),
+        let mut tls = Tls::named(NAMES).protocols(&["postgresql"]);
+        tls = match roots(options) {
+            Some(roots) => tls.roots(roots).check(match options.ssl {
+                SslMode::VerifyFull => Check::Full,
+                _ => Check::AnyHost,
+            }),
+            // `prefer` and `require` without a root, as libpq has it.
+            None => tls.check(Check::Nothing),
         };
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| {
-                Error::new(ErrorKind::Internal, "TLS could not be set up").caused_by(error)
-            })?;
-        let config = config.dangerous().with_custom_certificate_verifier(verifier);
-        let mut config = match certs::identity(&options.identity)? {
-            Some((chain, key)) => config.with_client_auth_cert(chain, key).map_err(|error| {
-                Error::new(ErrorKind::Invalid, "sslcert and sslkey do not go together")
-                    .caused_by(error)
-                    .remedy("name the key that the certificate was made for")
-            })?,
-            None => config.with_no_client_auth(),
-        };
-        config.alpn_protocols = vec![b"postgresql".to_vec()];
-        Ok(Self(Arc::new(config)))
-    }
-}
-
-/// `verify-ca`: a trusted root must have signed it, for whatever name.
-#[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
-
-impl ServerCertVerifier for AnyName {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        use CertificateError::{NotValidForName, NotValidForNameContext};
-        match self.0.verify_server_cert(end_entity, intermediates, name, ocsp, now) {
-            Err(rustls::Error::InvalidCertificate(
-                NotValidForName | NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
-            verdict => verdict,
+        if let Some((certificate, key)) = identity(options) {
+            tls = tls.certificate(certificate, key);
         }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        Ok(Self(Arc::new(tls.config()?)))
     }
 }
 
-/// `prefer` and `require` without a root: against listeners, not against
-/// impostors, as libpq has it.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
+/// The roots to check the server's certificate by; `None` if it is not looked at.
+fn roots(options: &PostgresOptions) -> Option<Trusted> {
+    let verifies = matches!(options.ssl, SslMode::VerifyCa | SslMode::VerifyFull);
+    match &options.roots {
+        Roots::File(path) => Some(Trusted::File(path.clone())),
+        Roots::Usual(Some(path)) if path.exists() => Some(Trusted::File(path.clone())),
+        Roots::System => Some(Trusted::System),
+        Roots::Usual(_) if verifies => Some(Trusted::System),
+        Roots::Usual(_) => None,
     }
+}
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
+/// The files of our own certificate: those that are named, or the user's own if there is
+/// one.
+fn identity(options: &PostgresOptions) -> Option<(PathBuf, PathBuf)> {
+    let (cert, named) = options.identity.cert.as_ref()?;
+    if !named && !cert.exists() {
+        return None;
     }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+    let key = options.identity.key.clone().unwrap_or_else(|| PathBuf::from("sslkey"));
+    Some((cert.clone(), key))
 }
 
 type Shaking<S> = Pin<Box<dyn Future<Output = io::Result<TlsStream<S>>> + Send>>;

@@ -12,12 +12,13 @@ use std::path::Path;
 use std::process::Command;
 
 use common::server::{Server, give_to_server};
-use common::tls::Authority;
+use common::tls::sign;
 use common::words::*;
 use common::{connect, until};
 use tenure_core::Query;
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::{Error, ErrorKind, Store};
+use tenure_testkit::Authority;
 
 /// Set for a process that a test starts: the URL it is to open.
 const CHILD: &str = "TENURE_TEST_CONNECT_CHILD";
@@ -202,7 +203,7 @@ async fn a_service_names_a_connection() {
 async fn with_tls(authority: &Authority) -> Server {
     let root = std::fs::read(authority.root()).unwrap();
     let signed = tempfile::tempdir().unwrap();
-    authority.sign("IP:127.0.0.1", signed.path());
+    sign(authority, "IP:127.0.0.1", signed.path());
     let prepare = move |data: &Path| {
         for file in ["server.key", "server.crt"] {
             std::fs::copy(signed.path().join(file), data.join(file)).unwrap();

@@ -8,11 +8,12 @@ use std::path::Path;
 
 use common::Place;
 use common::server::{Server, give_to_server};
-use common::tls::Authority;
+use common::tls::sign;
 use common::words::*;
 use tenure_core::Beat;
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::{Error, ErrorKind, Store};
+use tenure_testkit::Authority;
 
 /// The server's certificate is for this address and that name, not for
 /// `localhost`.
@@ -21,7 +22,7 @@ const NAMES: &str = "IP:127.0.0.1,DNS:db.example";
 /// A server that takes encrypted connections only.
 fn start(authority: &Authority) -> Server {
     let prepare = |data: &Path| {
-        authority.sign(NAMES, data);
+        sign(authority, NAMES, data);
         let rules = data.join("pg_hba.conf");
         std::fs::write(&rules, "hostssl all all all trust\n").unwrap();
         give_to_server(&rules);

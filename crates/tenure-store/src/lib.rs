@@ -8,6 +8,9 @@ mod fence;
 mod identity;
 mod memory;
 mod store;
+#[cfg(feature = "tls")]
+pub mod tls;
+mod told;
 mod turns;
 pub mod url;
 
@@ -20,4 +23,5 @@ pub use identity::{BadStoreId, Identity, StoreId};
 pub use memory::MemoryStore;
 pub use store::{Followed, Following, Page, SharedStore, Store, perform, to_machine};
 pub use tenure_rules::MemoryState;
+pub use told::ToldOfNames;
 pub use turns::{MemoryRows, Rows, TurnStore, Turned};

@@ -2,6 +2,7 @@
 // A test that cannot go on panics, and says why.
 #![allow(clippy::expect_used, clippy::missing_panics_doc)]
 
+mod authority;
 mod dice;
 pub mod fuzzing;
 mod inputs;
@@ -9,6 +10,7 @@ mod own;
 pub mod requests;
 mod wait;
 
+pub use authority::Authority;
 pub use dice::Dice;
 pub use inputs::{damage, replay};
 pub use own::{free_port, fresh_name, stamp};
