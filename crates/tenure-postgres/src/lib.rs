@@ -3,7 +3,6 @@
 mod address;
 mod beat;
 mod binding;
-mod certs;
 mod error;
 mod examine;
 mod fence;
@@ -21,6 +20,7 @@ mod patience;
 mod rows;
 mod schema;
 mod session;
+mod spare;
 mod store;
 mod texts;
 mod tls;

@@ -146,6 +146,11 @@ impl Link {
         }
     }
 
+    /// Closes the session that stands, if one does.
+    pub(crate) fn close(&self) {
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// One request, one round trip. A commit that found the queue of notifications full is
     /// repeated once: it was not applied, and it looks whether to notify before it does.
     pub(crate) async fn ask(

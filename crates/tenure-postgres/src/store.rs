@@ -22,9 +22,10 @@ use crate::names::Untold;
 use crate::options::PostgresOptions;
 use crate::rows::JournalPage;
 use crate::schema;
+use crate::spare::{Line, Spare};
 use crate::texts::Texts;
-use crate::verbs::{Bids, Place, Way};
-use crate::watch::Notifications;
+use crate::verbs::{Bids, Way};
+use crate::watch::{Notifications, Place};
 
 /// The most journal entries in one answer.
 pub(crate) const PAGE: i64 = 500;
@@ -36,7 +37,8 @@ const FENCE_LOOK: std::time::Duration = std::time::Duration::from_millis(25);
 /// Elections in a PostgreSQL database.
 ///
 /// Clones share two connections: one for heartbeats, one for everything else and
-/// for notifications. They are this store's own, never the application's pool.
+/// for notifications; and a third while a heartbeat waits for a lock and others come
+/// after it. They are this store's own, never the application's pool.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), tenure_store::Error> {
@@ -58,8 +60,12 @@ pub(crate) struct Inner {
     pub(crate) options: Arc<PostgresOptions>,
     pub(crate) notifications: Arc<Notifications>,
     pub(crate) beats: Link,
+    /// Who beats on `beats` right now.
+    line: Line,
+    /// For heartbeats behind one that waits; closed while there is none.
+    pub(crate) spare: Arc<Spare>,
     pub(crate) requests: Link,
-    pub(crate) texts: Texts,
+    pub(crate) texts: Arc<Texts>,
     pub(crate) known: Known,
     pub(crate) untold: Untold,
     /// Set when it is opened.
@@ -77,10 +83,14 @@ impl PostgresStore {
         let options = Arc::new(options.checked()?);
         let notifications = Arc::new(Notifications::new(&options.schema));
         let link = |purpose| Link::new(purpose, Arc::clone(&options), Arc::clone(&notifications));
+        let texts = Arc::new(Texts::new(&options.schema));
+        let spare = link(Purpose::Heartbeats);
         let inner = Arc::new(Inner {
             beats: link(Purpose::Heartbeats),
+            line: Line::default(),
+            spare: Spare::new(spare, Arc::clone(&texts), options.lock_wait()),
             requests: link(Purpose::Requests),
-            texts: Texts::new(&options.schema),
+            texts,
             options,
             notifications,
             known: Known::default(),
@@ -216,7 +226,13 @@ impl Store for PostgresStore {
     }
 
     async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
-        self.inner.heartbeat(ns, beat).await
+        let turn = self.inner.line.enter();
+        if turn.is_behind() {
+            return Box::pin(self.inner.beat_behind(turn, ns, beat)).await;
+        }
+        let answer = self.inner.heartbeat(ns, beat).await;
+        turn.answered();
+        answer
     }
 
     async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {

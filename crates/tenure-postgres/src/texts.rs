@@ -66,7 +66,7 @@ impl Texts {
             read: often("SELECT {schema}.read($1, $2, $3, $4, $5, $6, $7, $8, $9)::text"),
             look: or_as_owner("SELECT * FROM {schema}.look($1, $2, $3, $4)", "{look}"),
             journal: often("SELECT {schema}.journal($1, $2, $3)::text"),
-            positions: put("SELECT ns, seq, quiet FROM {schema}.positions($1)"),
+            positions: put("SELECT ns, seq, quiet, rev FROM {schema}.positions($1)"),
             queue_usage: put("SELECT {schema}.queue_usage()"),
             numbers: put(
                 "SELECT era, floor, raised_at, raised_for, highest, clock FROM {schema}.numbers()",
