@@ -181,6 +181,7 @@ macro_rules! each_case {
                 what_changed_since_makes_up_a_full_read,
                 since_tells_only_what_changed,
                 who_cannot_be_told_what_changed_gets_all_names,
+                a_follower_hears_of_a_change_of_names,
             }
             namespaces {
                 namespaces_elect_independently,

@@ -35,8 +35,8 @@ impl Follower {
         let (events, interest) = (inner.notifications.subscribe(), inner.notifications.follow(ns));
         // Where it stands, and whether anybody would be notified.
         let places = inner.positions(&[ns.to_string()]).await?;
-        let here = places.first().map_or(0, |place| place.seq);
-        inner.notifications.begun_at(ns, here);
+        let (here, rev) = places.first().map_or((0, 0), |place| (place.seq, place.rev));
+        inner.notifications.begun_at(ns, here, rev);
         if places.iter().any(|place| place.quiet) {
             inner.notifications.hushed();
         }

@@ -136,7 +136,7 @@ pub(crate) async fn keep(inner: Weak<Inner>, notifications: Arc<Notifications>) 
     }
 }
 
-/// Looks where the journals of the namespaces stand that are followed; says whether nobody
+/// Looks where the journals and the names of the namespaces stand that are followed; says whether nobody
 /// is notified in one of them.
 async fn look(store: &Inner) -> bool {
     let names = store.notifications.names();
@@ -145,7 +145,9 @@ async fn look(store: &Inner) -> bool {
     }
     match store.positions(&names).await {
         Ok(found) => {
-            found.iter().for_each(|place| store.notifications.seen(&place.ns, place.seq));
+            found
+                .iter()
+                .for_each(|place| store.notifications.seen(&place.ns, place.seq, place.rev));
             found.iter().any(|place| place.quiet)
         }
         Err(error) => {

@@ -20,6 +20,7 @@ use crate::rows::{
 };
 use crate::store::PAGE;
 use crate::texts::Texts;
+use crate::watch::Place;
 
 /// One request's way: where it goes, in which words, and how long it may wait
 /// for locks.
@@ -40,14 +41,6 @@ pub(crate) fn get<'a, T: tokio_postgres::types::FromSql<'a>>(
     column: &str,
 ) -> Result<T> {
     row.try_get(column).map_err(|error| damaged(format_args!("an unexpected column: {error}")))
-}
-
-/// Where the journal of a namespace stands.
-pub(crate) struct Place {
-    pub(crate) ns: String,
-    pub(crate) seq: u64,
-    /// Whether nobody is notified of what is written to it.
-    pub(crate) quiet: bool,
 }
 
 /// A claim's answer, with what could not be won because it is fenced.
@@ -407,8 +400,8 @@ impl Way<'_> {
         let params = [(&names as _, Type::TEXT_ARRAY)];
         let rows = self.link.ask("looking for news", Effect::None, &self.texts.positions, &params);
         let place = |row: &Row| {
-            let (ns, seq) = (get(row, "ns")?, unsigned(get(row, "seq")?));
-            Ok(Place { ns, seq, quiet: get(row, "quiet")? })
+            let (seq, rev) = (unsigned(get(row, "seq")?), unsigned(get(row, "rev")?));
+            Ok(Place { ns: get(row, "ns")?, seq, quiet: get(row, "quiet")?, rev })
         };
         rows.await?.iter().map(place).collect()
     }

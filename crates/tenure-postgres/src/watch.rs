@@ -59,8 +59,25 @@ pub(crate) enum Event {
     },
 }
 
-/// How many follow a namespace, and where a look last found its journal.
-type Followers = (usize, Option<u64>);
+/// Where the journal and the names of a namespace stand.
+pub(crate) struct Place {
+    pub(crate) ns: String,
+    pub(crate) seq: u64,
+    pub(crate) rev: u64,
+    /// Whether nobody is notified of what is written to it.
+    pub(crate) quiet: bool,
+}
+
+/// Those who follow a namespace.
+#[derive(Debug, Default)]
+struct Followers {
+    /// How many there are.
+    count: usize,
+    /// Where its journal stood last.
+    seq: Option<u64>,
+    /// Where its names stood when they were last looked at.
+    rev: Option<u64>,
+}
 
 /// Where notifications arrive and followers wait.
 #[derive(Debug)]
@@ -183,16 +200,17 @@ impl Notifications {
     /// another place, and that is news.
     fn heard_of(&self, ns: &str, seq: u64) {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, place)) = followed.get_mut(ns) {
-            *place = Some(seq);
+        if let Some(followers) = followed.get_mut(ns) {
+            followers.seq = Some(seq);
         }
     }
 
-    /// One who begins to follow found the journal here.
-    pub(crate) fn begun_at(&self, ns: &Namespace, seq: u64) {
+    /// One who begins to follow found the journal and the names here.
+    pub(crate) fn begun_at(&self, ns: &Namespace, seq: u64, rev: u64) {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, place)) = followed.get_mut(ns.as_str()) {
-            place.get_or_insert(seq);
+        if let Some(followers) = followed.get_mut(ns.as_str()) {
+            followers.seq.get_or_insert(seq);
+            followers.rev.get_or_insert(rev);
         }
     }
 
@@ -200,7 +218,7 @@ impl Notifications {
     pub(crate) fn follow(self: &Arc<Self>, ns: &Namespace) -> Interest {
         let name: Arc<str> = ns.as_str().into();
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        followed.entry(Arc::clone(&name)).or_insert((0, None)).0 += 1;
+        followed.entry(Arc::clone(&name)).or_default().count += 1;
         drop(followed);
         Interest { notifications: Arc::clone(self), name }
     }
@@ -210,19 +228,20 @@ impl Notifications {
         followed.keys().map(|name| name.to_string()).collect()
     }
 
-    /// A look found the journal here; says so if it moved.
-    pub(crate) fn seen(&self, name: &str, seq: u64) {
+    /// A look found the journal and the names here; says so if they moved. Names that a
+    /// notification told of are told once more: it does not say which change it is about.
+    pub(crate) fn seen(&self, name: &str, seq: u64, rev: u64) {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((name, (_, place))) = followed.get_key_value(name).map(|(k, v)| (k.clone(), *v))
-        else {
-            return;
-        };
-        if place != Some(seq) {
-            if let Some(entry) = followed.get_mut(&name) {
-                entry.1 = Some(seq);
-            }
-            drop(followed);
-            self.tell(Event::News { ns: name, seq, hints: None });
+        let Some(ns) = followed.get_key_value(name).map(|(ns, _)| Arc::clone(ns)) else { return };
+        let Some(followers) = followed.get_mut(name) else { return };
+        let grown = followers.seq.replace(seq) != Some(seq);
+        let renamed = followers.rev.replace(rev) != Some(rev);
+        drop(followed);
+        if grown {
+            self.tell(Event::News { ns: Arc::clone(&ns), seq, hints: None });
+        }
+        if renamed {
+            self.tell(Event::News { ns, seq, hints: Some([Hint::Names].into()) });
         }
     }
 }
@@ -244,9 +263,9 @@ impl Drop for Interest {
     fn drop(&mut self) {
         let mut followed =
             self.notifications.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((count, _)) = followed.get_mut(&self.name) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(followers) = followed.get_mut(&self.name) {
+            followers.count -= 1;
+            if followers.count == 0 {
                 followed.remove(&self.name);
             }
         }

@@ -13,7 +13,7 @@ use tenure_core::{
     TermRef, Value, WhichNames,
 };
 use tenure_postgres::{PostgresOptions, PostgresStore};
-use tenure_store::{Followed, Store};
+use tenure_store::{Followed, Following, Store};
 
 fn name(text: &str) -> Name {
     Name::new(text).unwrap()
@@ -236,6 +236,27 @@ async fn a_role_with_execute_alone_binds_names() {
     place.sql(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
 }
 
+async fn told_of_names(following: &mut dyn Following) {
+    let told = async { while following.next().await.unwrap() != Followed::Hint(Hint::Names) {} };
+    tokio::time::timeout(Duration::from_secs(20), told).await.expect("a hint of names");
+}
+
+/// Who gets no notifications finds within its pace that names changed, and what nobody was
+/// notified of is found in the same way.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_names_is_found_by_looking() {
+    let place = Place::new();
+    let poll = Duration::from_millis(100);
+    let store = place.open_with(place.options().listen(false).poll(poll)).await;
+    let mut following = store.follow(&ns()).await.unwrap();
+    for nonce in 1..=2 {
+        let op = BindOp::post(name("n"), Nonce::new(nonce), Value::at("h:1").unwrap());
+        let other = BindOp { name: name(&format!("n{nonce}")), ..op };
+        store.bind(&ns(), &Bind::anonymous([other])).await.unwrap();
+        told_of_names(&mut *following).await;
+    }
+}
+
 /// Those who follow hear of a change of names, also of one that came too soon after another
 /// to be told at once.
 #[tokio::test(flavor = "multi_thread")]
@@ -247,9 +268,7 @@ async fn a_change_that_comes_too_soon_is_told_later() {
     let mut following = store.follow(&ns()).await.unwrap();
     for nonce in 1..=2 {
         bound(&store, &a, take(&format!("n{nonce}"), nonce)).await;
-        let told =
-            async { while following.next().await.unwrap() != Followed::Hint(Hint::Names) {} };
-        tokio::time::timeout(Duration::from_secs(20), told).await.expect("a hint of names");
+        told_of_names(&mut *following).await;
         // As if the last time were a moment ago for as long as this test runs.
         let soon = "UPDATE {s}.names_at SET told_at = now() + interval '1 h'";
         place.sql(soon).await;

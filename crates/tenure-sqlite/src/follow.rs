@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use rusqlite::params;
-use tenure_core::{Entry, Hint, Incarnation, Namespace, Seq};
-use tenure_store::{Followed, Following, Page, Result};
+use tenure_core::{Entry, Hint, Incarnation, Namespace, Rev, Seq};
+use tenure_store::{Followed, Following, Page, Result, ToldOfNames};
 use tokio::sync::watch;
 
 use crate::error::Outcome;
@@ -24,6 +24,7 @@ pub(crate) struct Follower {
     ns: Namespace,
     /// Up to where the journal was turned into hints.
     position: Seq,
+    names: ToldOfNames,
     stirred: watch::Receiver<u64>,
     /// What is not delivered yet.
     ready: VecDeque<Followed>,
@@ -34,6 +35,8 @@ pub(crate) struct Follower {
 /// What a look found.
 struct Looked {
     page: Page,
+    /// The revision of the newest change of names.
+    rev: Rev,
     gone: Vec<Incarnation>,
 }
 
@@ -43,9 +46,11 @@ impl Follower {
         // first look comes much later.
         let stirred = inner.shared.stirred.subscribe();
         let deaths = inner.shared.gone.count();
-        let position = inner.look("beginning to follow", ns, |txn| Ok(txn.seq())).await?;
+        let stands = |txn: &Txn<'_>| Ok((txn.seq(), txn.names_at()?.rev));
+        let (position, rev) = inner.look("beginning to follow", ns, stands).await?;
+        let names = ToldOfNames::new(rev);
         let ready = VecDeque::from([Followed::Hint(Hint::Anything)]);
-        Ok(Self { inner, ns: ns.clone(), position, stirred, ready, deaths })
+        Ok(Self { inner, ns: ns.clone(), position, names, stirred, ready, deaths })
     }
 
     /// Looks for what there is, and takes it. Nothing moves before the answer
@@ -72,7 +77,8 @@ impl Follower {
     }
 
     fn take(&mut self, looked: Looked) {
-        let Looked { page, gone } = looked;
+        let Looked { page, rev, gone } = looked;
+        self.ready.extend(self.names.hint(rev).map(Followed::Hint));
         self.ready.extend(gone.into_iter().map(Hint::Gone).map(Followed::Hint));
         match page {
             Page::Entries(entries) => {
@@ -99,7 +105,7 @@ fn look(txn: &Txn<'_>, position: Seq, deaths: Vec<Incarnation>) -> Outcome<Looke
             gone.push(life);
         }
     }
-    Ok(Looked { page: page(txn, position)?, gone })
+    Ok(Looked { page: page(txn, position)?, rev: txn.names_at()?.rev, gone })
 }
 
 /// A page of the journal.
@@ -122,8 +128,11 @@ impl Following for Follower {
             self.stirred.borrow_and_update();
             self.look().await?;
             if self.ready.is_empty() {
-                // The sender is held by `inner`: it cannot be gone before us.
-                drop(self.stirred.changed().await);
+                tokio::select! {
+                    // The sender is held by `inner`: it cannot be gone before us.
+                    _ = self.stirred.changed() => {}
+                    () = self.names.due() => {}
+                }
             }
         }
     }

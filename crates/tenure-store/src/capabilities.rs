@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tenure_core::{Bind, StoreTraits};
+use tenure_core::{Bind, StoreTraits, WhichNames};
 
 use crate::{Error, ErrorKind, Identity, Result};
 
@@ -43,12 +43,17 @@ pub struct NameTraits {
     /// Names can be changed under the fence of a term, in one step with the check.
     pub fenced: bool,
     /// What changed after a revision can be read: [`WhichNames::Since`](tenure_core::WhichNames).
+    /// Where it cannot, the namespace has no revision: those of each name rise by themselves,
+    /// and a view of names has [`Rev::START`](tenure_core::Rev::START).
     pub since: bool,
 }
 
 impl NameTraits {
     /// All of it.
     pub const ALL: NameTraits = NameTraits { fenced: true, since: true };
+
+    /// Names are taken, changed, dropped and read, and that is all.
+    pub const PLAIN: NameTraits = NameTraits { fenced: false, since: false };
 }
 
 /// What a store can and cannot do. The conformance suite checks what is claimed
@@ -124,6 +129,16 @@ impl Capabilities {
         }
         bind.check().map_err(|bad| Error::new(ErrorKind::Invalid, bad.to_string()))?;
         self.within_batch("changes of names", bind.ops.len())
+    }
+
+    /// Refuses to read names in a way that this store cannot.
+    pub fn reads(&self, which: &WhichNames) -> Result<()> {
+        let names = self.keeps_names()?;
+        if names.since || !matches!(which, WhichNames::Since(_)) {
+            return Ok(());
+        }
+        let message = format!("the store {} cannot tell which names changed since", self.name);
+        Err(Error::new(ErrorKind::Invalid, message).remedy("read all names, or those of a prefix"))
     }
 
     /// What the store can do with names; an error if it keeps none.

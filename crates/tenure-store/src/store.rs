@@ -71,6 +71,12 @@ use crate::{Capabilities, Result};
 /// a new era (rule M6), so that a dropped name leaves no row behind. Names are not in the
 /// journal; whoever follows is told by [`Hint::Names`] that some changed.
 ///
+/// A store that decides each name by requests of its own counts revisions for each name
+/// alone, and says so: [`NameTraits::since`](crate::NameTraits::since) is false. There the
+/// revisions of one name rise over its whole history, those of two names cannot be compared,
+/// the bindings of an answer are of moments close together, and nobody is told that names
+/// changed.
+///
 /// # Vacancies
 ///
 /// When a term ends, the vacancy is kept for an **heir** for the grace the
@@ -209,6 +215,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// when it repeats an earlier one (Q5). A name that somebody's open transaction holds is
     /// `Busy`: the request waits for nothing while it keeps others waiting (Q10).
     ///
+    /// A store that decides each name by requests of its own answers `Unknown` for an
+    /// operation whose requests failed while others' did not, and for those after it on the
+    /// same name; if all failed, that is an error.
+    ///
     /// A store without names answers with an error: [`Capabilities::accepts`].
     ///
     /// Suite: `names`.
@@ -313,6 +323,7 @@ pub async fn perform(store: &dyn Store, ns: &Namespace, request: &Request) -> Re
             store.release(ns, release).await?;
             Reply::Release
         }
+        Request::Bind(bind) => Reply::Bind(store.bind(ns, bind).await?),
         Request::Read(query) => Reply::Read(store.read(ns, query).await?),
     })
 }

@@ -375,6 +375,10 @@ defects! {
     NeverWhole => ["names::who_cannot_be_told_what_changed_gets_all_names"],
     /// Everybody is told everything, each time (Q8).
     AlwaysWhole => ["names::since_tells_only_what_changed"],
+    /// Nobody hears that names changed (N1).
+    HidesNames => ["names::a_follower_hears_of_a_change_of_names"],
+    /// That names changed is told once and never again (N1).
+    TellsOfNamesOnce => ["names::a_follower_hears_of_a_change_of_names"],
     /// Names are denied, and kept all the same.
     DeniesNames => ["names::a_store_that_keeps_no_names_says_so"],
     /// There is no limit to a request.

@@ -13,6 +13,8 @@ pub(crate) struct BrokenFollowing {
     pub(crate) inner: Box<dyn Following>,
     pub(crate) defect: Defect,
     pub(crate) heard: bool,
+    /// Whether it was told that names changed.
+    pub(crate) told_of_names: bool,
     /// A hint to be given next.
     pub(crate) later: Option<Hint>,
 }
@@ -31,6 +33,13 @@ impl Following for BrokenFollowing {
         match (self.defect, &followed) {
             (Defect::NoFirstHint, Followed::Hint(Hint::Anything)) if first => self.next().await,
             (Defect::HidesGrowth, Followed::Grown(_)) => self.next().await,
+            (Defect::HidesNames, Followed::Hint(Hint::Names)) => self.next().await,
+            (Defect::TellsOfNamesOnce, Followed::Hint(Hint::Names)) => {
+                if std::mem::replace(&mut self.told_of_names, true) {
+                    return self.next().await;
+                }
+                Ok(followed)
+            }
             (Defect::HintsAtVacancies, Followed::Hint(Hint::Election(name))) => {
                 let vacant = Hint::Vacant { election: name.clone(), heir: None };
                 self.later = Some(Hint::Election(name.clone()));

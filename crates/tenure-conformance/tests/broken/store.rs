@@ -397,7 +397,13 @@ impl Store for Broken {
     async fn follow(&self, ns: &Namespace) -> Result<Box<dyn Following>> {
         let (ns, defect) = (&self.defect.namespace(ns), self.defect);
         let inner = self.inner.follow(ns).await?;
-        Ok(Box::new(BrokenFollowing { inner, defect, heard: false, later: None }))
+        Ok(Box::new(BrokenFollowing {
+            inner,
+            defect,
+            heard: false,
+            told_of_names: false,
+            later: None,
+        }))
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -179,12 +179,12 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
         FROM namespaces n WHERE n.ns = p_ns) n) n
 $$;
 
--- Where the journal of each of these namespaces stands, for those who poll, and whether
--- they have to, because nobody is notified. Who asks ends that when the queue of
+-- Where the journal and the names of each of these namespaces stand, for those who poll, and
+-- whether they have to, because nobody is notified. Who asks ends that when the queue of
 -- notifications has room again, since there may be no transition that does so. A row that
 -- is locked belongs to a transition, which sees to it itself.
 CREATE FUNCTION {schema}.positions(p_namespaces text[])
-RETURNS TABLE (ns text, seq bigint, quiet boolean)
+RETURNS TABLE (ns text, seq bigint, quiet boolean, rev bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 BEGIN
     PERFORM 1 FROM namespaces n
@@ -195,8 +195,10 @@ BEGIN
                 WHERE f.ns = ANY (p_namespaces) AND f.quiet_from IS NOT NULL
                 FOR UPDATE SKIP LOCKED);
     END IF;
-    RETURN QUERY SELECT n.ns::text, n.seq, n.quiet_from IS NOT NULL FROM namespaces n
-        WHERE n.ns = ANY (p_namespaces);
+    RETURN QUERY SELECT t.ns, coalesce(n.seq, 0), n.quiet_from IS NOT NULL, coalesce(a.rev, 0)
+        FROM unnest(p_namespaces) AS t(ns)
+        LEFT JOIN namespaces n ON n.ns = t.ns LEFT JOIN names_at a ON a.ns = t.ns
+        WHERE n.ns IS NOT NULL OR a.ns IS NOT NULL;
 END $$;
 
 -- How full the server's queue of notifications is, from 0 to 1. Half full, nobody is

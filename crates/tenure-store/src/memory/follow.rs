@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tenure_core::{Entry, Hint, Namespace, Seq};
+use tenure_core::{Entry, Hint, Namespace, Rev, Seq};
 
 use super::Shared;
-use crate::{Followed, Following, Page, Result};
+use crate::{Followed, Following, Page, Result, ToldOfNames};
 
 /// Someone who follows one namespace.
 pub(super) struct Follower {
@@ -16,6 +16,7 @@ pub(super) struct Follower {
     ns: Namespace,
     /// Up to where the journal was turned into hints.
     position: Seq,
+    names: ToldOfNames,
     /// What is not delivered yet.
     ready: VecDeque<Followed>,
 }
@@ -25,8 +26,14 @@ impl Follower {
         // Nothing that happens from this moment on is missed, even if the
         // first look comes much later.
         let position = shared.look(&ns, super::MemoryState::seq).unwrap_or_default();
+        let names = ToldOfNames::new(Self::rev(&shared, &ns));
         let ready = VecDeque::from([Followed::Hint(Hint::Anything)]);
-        Self { shared, ns, position, ready }
+        Self { shared, ns, position, names, ready }
+    }
+
+    /// The revision of the newest change of names.
+    fn rev(shared: &Shared, ns: &Namespace) -> Rev {
+        shared.look(ns, super::MemoryState::rev).unwrap_or_default()
     }
 
     /// What there is to tell right now.
@@ -38,6 +45,8 @@ impl Follower {
     }
 
     fn look(&mut self) {
+        let changed = self.names.hint(Self::rev(&self.shared, &self.ns));
+        self.ready.extend(changed.map(Followed::Hint));
         match self.shared.page(&self.ns, self.position) {
             Page::Entries(entries) => {
                 let Some(last) = entries.last() else { return };
@@ -65,7 +74,10 @@ impl Following for Follower {
             if let Some(followed) = self.poll() {
                 return Ok(followed);
             }
-            rung.await;
+            tokio::select! {
+                () = rung => {}
+                () = self.names.due() => {}
+            }
         }
     }
 }

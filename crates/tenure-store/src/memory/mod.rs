@@ -90,7 +90,7 @@ impl MemoryStore {
     }
 
     /// Does something to a namespace at one moment, and rings the bell if the
-    /// journal grew.
+    /// journal grew or names changed.
     fn write<T>(
         &self,
         ns: &Namespace,
@@ -99,11 +99,11 @@ impl MemoryStore {
         let mut namespaces = self.shared.lock();
         let fresh = || MemoryState::keeping(self.shared.journal_bound);
         let state = namespaces.entry(ns.clone()).or_insert_with(fresh);
-        let before = state.seq();
+        let before = (state.seq(), state.rev());
         // The clock is read under the lock: a verb that waited for it must not
         // act on a time that has passed.
         let answer = verb(state, self.shared.clock.now(), self.shared.clock.wall());
-        let changed = state.seq() != before;
+        let changed = (state.seq(), state.rev()) != before;
         drop(namespaces);
         if changed {
             self.shared.bell.notify_waiters();

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use tenure_core::{Entry, Hint, Namespace, Seq};
 
 use super::Rows;
-use crate::{Followed, Following, Page, Result};
+use crate::{Followed, Following, Page, Result, ToldOfNames};
 
 /// The most entries taken at a time.
 pub(super) const BATCH: usize = 500;
@@ -19,6 +19,7 @@ pub(super) struct Follower {
     ns: Namespace,
     /// Up to where the journal was turned into hints.
     position: Seq,
+    names: ToldOfNames,
     /// What is not delivered yet.
     ready: VecDeque<Followed>,
 }
@@ -27,9 +28,10 @@ impl Follower {
     pub(super) async fn new(rows: Arc<dyn Rows>, ns: &Namespace) -> Result<Self> {
         // Nothing that happens from this moment on is missed, even if the first look
         // comes much later.
-        let position = rows.look(ns, &BTreeSet::new()).await?.seq;
+        let looked = rows.look(ns, &BTreeSet::new()).await?;
+        let (position, names) = (looked.seq, ToldOfNames::new(looked.names.rev));
         let ready = VecDeque::from([Followed::Hint(Hint::Anything)]);
-        Ok(Self { rows, ns: ns.clone(), position, ready })
+        Ok(Self { rows, ns: ns.clone(), position, names, ready })
     }
 
     /// Takes what was found. Nothing moves before the answer is there, so that a future
@@ -57,10 +59,17 @@ impl Following for Follower {
             if let Some(followed) = self.ready.pop_front() {
                 return Ok(followed);
             }
-            let page = self.rows.entries(&self.ns, self.position, BATCH).await?;
-            self.take(page);
+            let looked = self.rows.look(&self.ns, &BTreeSet::new()).await?;
+            if looked.seq != self.position {
+                let page = self.rows.entries(&self.ns, self.position, BATCH).await?;
+                self.take(page);
+            }
+            self.ready.extend(self.names.hint(looked.names.rev).map(Followed::Hint));
             if self.ready.is_empty() {
-                self.rows.wait(&self.ns, self.position).await?;
+                tokio::select! {
+                    waited = self.rows.wait(&self.ns, self.position, looked.names.rev) => waited?,
+                    () = self.names.due() => {}
+                }
             }
         }
     }

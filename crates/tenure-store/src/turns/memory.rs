@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use tenure_core::{Beat, Heartbeat, Namespace, Seq};
+use tenure_core::{Beat, Heartbeat, Namespace, Rev, Seq};
 use tenure_rules::{Looked, MemoryState, Moment, Turn, Want};
 use tokio::sync::Notify;
 
@@ -94,12 +94,14 @@ impl Rows for MemoryRows {
         }))
     }
 
-    async fn wait(&self, ns: &Namespace, after: Seq) -> Result<()> {
+    async fn wait(&self, ns: &Namespace, after: Seq, since: Rev) -> Result<()> {
         let rung = self.bell.notified();
         tokio::pin!(rung);
         // Listening begins before looking, so that no change falls between.
         rung.as_mut().enable();
-        if self.step(ns, |found, _| found.state.seq() <= after) {
+        let is_known =
+            |found: &mut Versioned, _| found.state.seq() <= after && found.state.rev() == since;
+        if self.step(ns, is_known) {
             rung.await;
         }
         Ok(())

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tenure_core::{
     Amend, Amended, Beat, Bind, Bindings, Claim, Claims, ElectionName, Examined, Heartbeat, Join,
-    Joined, MemberRef, NamesView, Namespace, Query, Release, Seq, Snapshot, Which, WhichNames,
+    Joined, MemberRef, NamesView, Namespace, Query, Release, Rev, Seq, Snapshot, Which, WhichNames,
 };
 use tenure_rules::{Looked, Missing, Partial, Turn, Want};
 
@@ -43,8 +43,9 @@ pub trait Rows: Send + Sync + fmt::Debug {
     /// At most `most` journal entries after a place; see [`Store::journal`].
     async fn entries(&self, ns: &Namespace, after: Seq, most: usize) -> Result<Page>;
 
-    /// Waits until the journal may have grown beyond a place. Returning early is harmless.
-    async fn wait(&self, ns: &Namespace, after: Seq) -> Result<()>;
+    /// Waits until the journal may have grown beyond a place, or names may have changed since
+    /// a revision. Returning early is harmless.
+    async fn wait(&self, ns: &Namespace, after: Seq, since: Rev) -> Result<()>;
 
     /// What the store can do.
     fn capabilities(&self) -> Capabilities;

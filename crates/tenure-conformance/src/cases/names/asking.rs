@@ -9,7 +9,7 @@ use tenure_core::{
 use tenure_store::NameTraits;
 
 use crate::actor::Actor;
-use crate::case::ensure;
+use crate::case::{ensure, same};
 use crate::world::World;
 use crate::{CaseFailure, Outcome};
 
@@ -139,6 +139,17 @@ impl Owner {
         taken(self.op(self.taking(text)?).await?)
     }
 
+    /// Names, as this member sees them: where the observer judges, by what it saw before.
+    pub(super) async fn names(&self, which: &WhichNames) -> Outcome<NamesView> {
+        Ok(self.store.names(&self.ns, which).await?)
+    }
+
+    /// Every name that is bound, as this member sees it.
+    pub(super) async fn bound(&self) -> Outcome<Vec<Binding>> {
+        let all = self.names(&WhichNames::Prefix(String::new())).await?;
+        Ok(all.bindings.iter().map(plain).collect())
+    }
+
     /// Drops a name of its own.
     pub(super) async fn let_go(&self, binding: &Binding) -> Outcome {
         let left = gone(self.op(self.dropping(binding)).await?)?;
@@ -160,6 +171,11 @@ impl World<'_> {
         Ok(Owner(self.member(id).await?))
     }
 
+    /// A new life that has not joined yet, and so can look on while others end.
+    pub(super) async fn coming(&self, id: &str) -> Outcome<Owner> {
+        Ok(Owner(self.life(id).await?))
+    }
+
     /// What the store can do with names; nothing, if it keeps none.
     pub(super) async fn name_traits(&self) -> Option<NameTraits> {
         self.capabilities().await.names
@@ -179,8 +195,19 @@ impl World<'_> {
         Ok(all.bindings.iter().map(plain).collect())
     }
 
-    /// The revision that the names have reached.
+    /// The revision that the names have reached. A store that cannot tell what changed since
+    /// a revision has none.
     pub(super) async fn rev(&self) -> Outcome<Rev> {
-        Ok(self.names(&WhichNames::Named(Vec::new())).await?.rev)
+        let rev = self.names(&WhichNames::Named(Vec::new())).await?.rev;
+        let has_one = self.name_traits().await.is_some_and(|traits| traits.since);
+        ensure!(has_one || rev == Rev::START, "a revision that nothing can be asked by: {rev}");
+        Ok(rev)
+    }
+
+    /// Checks that the names have reached exactly this revision, where there is one.
+    pub(super) async fn has_reached(&self, rev: Rev, what: &str) -> Outcome {
+        let has_one = self.name_traits().await.is_some_and(|traits| traits.since);
+        same!(self.rev().await?, if has_one { rev } else { Rev::START }, what);
+        Ok(())
     }
 }

@@ -23,7 +23,7 @@ pub(crate) async fn an_expired_owner_is_ended_before_its_name_is_taken(
     let (first, other) = (a.take("n").await?, a.take("other").await?);
     a.fade(world.unit()).await?;
     world.lapse(&[&a, &b]).await?;
-    same!(world.bound().await?, [], "what observers see of an expired owner");
+    same!(b.bound().await?, [], "what observers see of an expired owner");
     let next = b.take("n").await?;
     ensure!(next.token > first.token, "{next:?} follows {first:?}");
     a.ended().await?;
@@ -100,6 +100,7 @@ pub(crate) async fn the_names_of_an_ended_life_are_free_at_once(world: &World<'_
     let b = world.owner("b").await?;
     for round in 0..3 {
         let a = world.owner("a").await?;
+        let again = world.coming("a").await?;
         take_many(&a, world).await?;
         let owned = world.names(&WhichNames::OwnedBy(a.me.clone())).await?;
         same!(owned.bindings.len(), MANY, "names of the life");
@@ -108,17 +109,17 @@ pub(crate) async fn the_names_of_an_ended_life_are_free_at_once(world: &World<'_
             1 => drop(world.evict("a", true).await?),
             _ => {
                 a.fade(world.unit()).await?;
-                world.lapse(&[&a, &b]).await?;
+                world.lapse(&[&a, &b, &again]).await?;
             }
         }
-        same!(world.bound().await?, [], "names of a life that is over");
-        let owned = world.names(&WhichNames::OwnedBy(a.me.clone())).await?;
+        same!(b.bound().await?, [], "names of a life that is over");
+        let owned = b.names(&WhichNames::OwnedBy(a.me.clone())).await?;
         same!(owned.bindings, [], "what it owns");
         if traits.since {
             let told = world.since(owned.rev).await?;
             same!(told.owners, [], "the lives that own names");
         }
-        let again = world.owner("a").await?;
+        again.enter().await?;
         ensure!(again.me != a.me, "another life of the same id");
         let owned = world.names(&WhichNames::OwnedBy(again.me.clone())).await?;
         same!(owned.bindings, [], "what its next life owns");
@@ -183,7 +184,7 @@ pub(crate) async fn a_name_of_nobody_stays_until_it_is_dropped(world: &World<'_>
         let (name, token) = (posted.name.clone(), posted.token);
         Ok(BindOp::repost(name, b.next_nonce(), token, rev, super::asking::value("new")?))
     };
-    let wrong = super::gone(b.unnamed(repost(unnamed.rev)?).await?)?;
+    let wrong = super::gone(b.unnamed(repost(posted.rev.next())?).await?)?;
     same!(wrong, Some(posted.clone()), "the answer to a change of another revision");
     let changed = bound(b.unnamed(repost(posted.rev)?).await?)?;
     same!((changed.token, changed.owner.clone()), (posted.token, None), "token and owner");

@@ -2,14 +2,43 @@
 
 use std::collections::BTreeMap;
 
-use tenure_core::{BindAnswer, BindOp, Binding, MemberRef, Name, NamesView, Rev, WhichNames};
+use tenure_core::{BindAnswer, BindOp, Binding, Hint, MemberRef, Name, NamesView, Rev, WhichNames};
+
+use tenure_store::{Followed, Following};
+
+use tenure_store::ErrorKind;
 
 use super::asking::{Owner, bound, name, plain, value};
 use super::with_names;
 use crate::Outcome;
 use crate::actor::Actor;
-use crate::case::{ensure, same};
+use crate::case::{ensure, fail, same};
 use crate::world::World;
+
+/// N1: one who follows hears of a change of names although the journal stands still, also of
+/// one that comes right after another it was told of.
+pub(crate) async fn a_follower_hears_of_a_change_of_names(world: &World<'_>) -> Outcome {
+    if !with_names!(world).since {
+        return Ok(());
+    }
+    let (a, b) = (world.owner("a").await?, world.owner("b").await?);
+    let first = a.take("n").await?;
+    let mut following = world.follow().await?;
+    same!(world.heard(&mut *following).await?, Followed::Hint(Hint::Anything), "the first hint");
+    let changed = bound(a.op(a.changing(&first, "other")?).await?)?;
+    heard_of_names(world, &mut *following).await?;
+    a.let_go(&changed).await?;
+    heard_of_names(world, &mut *following).await?;
+    b.take("n").await?;
+    heard_of_names(world, &mut *following).await?;
+    Ok(())
+}
+
+/// Waits for a hint that names changed.
+async fn heard_of_names(world: &World<'_>, following: &mut dyn Following) -> Outcome {
+    while world.heard(following).await? != Followed::Hint(Hint::Names) {}
+    Ok(())
+}
 
 fn texts(view: &NamesView) -> Vec<&str> {
     view.bindings.iter().map(|binding| binding.name.as_str()).collect()
@@ -17,7 +46,7 @@ fn texts(view: &NamesView) -> Vec<&str> {
 
 /// Each way of asking finds the same bindings, by name, at the same revision.
 pub(crate) async fn names_are_found_by_name_and_by_owner(world: &World<'_>) -> Outcome {
-    with_names!(world);
+    let traits = with_names!(world);
     let (a, b) = (world.owner("a").await?, world.owner("b").await?);
     let two = a.take("two").await?;
     let one = b.take("one").await?;
@@ -31,10 +60,11 @@ pub(crate) async fn names_are_found_by_name_and_by_owner(world: &World<'_>) -> O
     for (actor, expected) in [(&a, &["three", "two"][..]), (&b, &["one"])] {
         let owned = world.names(&WhichNames::OwnedBy(actor.me.clone())).await?;
         same!(texts(&owned), expected, "what one owns");
-        same!(owned.rev, three.rev, "the revision of the answer");
+        let rev = if traits.since { three.rev } else { Rev::START };
+        same!(owned.rev, rev, "the revision of the answer");
         ensure!(!owned.whole && owned.gone.is_empty(), "nothing besides: {owned:?}");
     }
-    same!(world.rev().await?, three.rev, "looking changes nothing");
+    world.has_reached(three.rev, "looking changes nothing").await?;
     Ok(())
 }
 
@@ -215,10 +245,17 @@ pub(crate) async fn what_changed_since_makes_up_a_full_read(world: &World<'_>) -
     Ok(())
 }
 
-/// Q8: only what changed, each name once, as it stands now.
+/// Q8: only what changed, each name once, as it stands now. A store that cannot tell says so.
 pub(crate) async fn since_tells_only_what_changed(world: &World<'_>) -> Outcome {
     let traits = with_names!(world);
     if !traits.since {
+        let error = match world.store().await.names(&world.ns, &WhichNames::Since(Rev::START)).await
+        {
+            Err(error) => error,
+            Ok(view) => fail!("it is denied, and told all the same: {view:?}"),
+        };
+        same!(error.kind(), ErrorKind::Invalid, "the kind of the refusal");
+        ensure!(error.to_string().contains("changed since"), "it says why: {error}");
         return Ok(());
     }
     let (a, b) = (world.owner("a").await?, world.owner("b").await?);
