@@ -32,6 +32,21 @@ impl Decisions {
         true
     }
 
+    /// M2: a name is nobody's own before its owner's heartbeat is raised.
+    pub(crate) fn confirms_bindings(&self) -> bool {
+        true
+    }
+
+    /// U3: a name is not taken from a silent owner before that owner is ended.
+    pub(crate) fn takes_names_of_silent(&self, _: &Hold) -> bool {
+        false
+    }
+
+    /// U2: the floor that a number is compared with after the name was taken.
+    pub(crate) fn floor(&self, found: u64) -> u64 {
+        found
+    }
+
     /// M2: a holder whose record is missing is waited out.
     pub(crate) fn left_of_missing(&self, left: Duration) -> Duration {
         left

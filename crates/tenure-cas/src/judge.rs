@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use tenure_core::{EndCause, Incarnation, Mono, Namespace, ReleaseCause, widened};
+use tenure_core::{EndCause, Incarnation, MemberRef, Mono, Namespace, ReleaseCause, widened};
 
 use crate::anchor::begun_by;
 use crate::cells::Cells;
-use crate::record::election::{ElectionRecord, HolderRecord};
+use crate::record::election::ElectionRecord;
 use crate::record::member::MemberRecord;
 use crate::seen::Seen;
 
@@ -45,6 +45,14 @@ impl Hold {
             Hold::Vacant | Hold::Silent(_) | Hold::Over(_) => Duration::ZERO,
         }
     }
+}
+
+/// The life that a term or a name hangs on.
+#[derive(Clone, Debug)]
+pub(crate) struct HangsOn {
+    pub(crate) life: MemberRef,
+    /// What it stated, to be waited out where nothing can be learnt of it.
+    pub(crate) ttl: Duration,
 }
 
 /// When a record may be replaced, by what this observer has seen of it and when.
@@ -149,28 +157,31 @@ impl Judge<'_> {
 
     /// What the term of this record hangs on, by what is known of its holder.
     pub(crate) fn hold(&self, record: &ElectionRecord) -> Hold {
-        let Some(holder) = &record.holder else { return Hold::Vacant };
-        let key = self.cells.keys.member(self.ns, &holder.member);
+        record.holder.as_ref().map_or(Hold::Vacant, |holder| self.hold_on(&holder.hangs_on()))
+    }
+
+    /// The same, of whatever hangs on this life.
+    pub(crate) fn hold_on(&self, on: &HangsOn) -> Hold {
+        let life = on.life.incarnation;
+        let key = self.cells.keys.member(self.ns, &on.life.id);
         let member = self.cells.known::<MemberRecord>(&key);
-        if let Some(cause) = member.as_ref().and_then(|m| m.record.proves_over(holder.incarnation))
-        {
+        if let Some(cause) = member.as_ref().and_then(|m| m.record.proves_over(life)) {
             return Hold::Over(ReleaseCause::Ended(cause));
         }
         match member {
-            Some(seen) if seen.record.shows(holder.incarnation) => match self.member_left(&seen) {
+            Some(seen) if seen.record.shows(life) => match self.member_left(&seen) {
                 Duration::ZERO => Hold::Silent(seen),
                 left => Hold::Live(left),
             },
-            other => self.unproven(&key, holder, other.is_none()),
+            other => self.unproven(&key, on, other.is_none()),
         }
     }
 
     /// Nothing is known of this life but that its term was won: its ttl is
     /// waited out from when that was noticed.
-    fn unproven(&self, key: &str, holder: &HolderRecord, absent: bool) -> Hold {
-        let since = self.cells.memory().missing_since(key, holder.incarnation);
-        let left =
-            since.map_or(self.patience(holder.ttl_ns), |since| self.left(since, holder.ttl_ns));
+    fn unproven(&self, key: &str, on: &HangsOn, absent: bool) -> Hold {
+        let since = self.cells.memory().missing_since(key, on.life.incarnation);
+        let left = since.map_or(self.patience(on.ttl), |since| self.left(since, on.ttl));
         match self.cells.decide.left_of_missing(left) {
             Duration::ZERO => Hold::Over(ReleaseCause::Ended(EndCause::Expired)),
             left => Hold::Unproven { left, absent },
@@ -192,11 +203,10 @@ impl Judge<'_> {
 
     /// Begins to count, if nothing is known of the life a term hangs on. Where there is
     /// no record at all, a bidder counts anew from the mark it puts there.
-    pub(crate) fn note_missing(&self, record: &ElectionRecord) {
-        let Some(holder) = &record.holder else { return };
-        if let Hold::Unproven { .. } = self.hold(record) {
-            let (key, now) = (self.cells.keys.member(self.ns, &holder.member), self.cells.now());
-            self.cells.memory().is_missing(&key, holder.incarnation, now);
+    pub(crate) fn note_missing(&self, on: &HangsOn) {
+        if let Hold::Unproven { .. } = self.hold_on(on) {
+            let (key, now) = (self.cells.keys.member(self.ns, &on.life.id), self.cells.now());
+            self.cells.memory().is_missing(&key, on.life.incarnation, now);
         }
     }
 }

@@ -1,9 +1,12 @@
 //! Where each record lies.
 
-use tenure_core::{ElectionName, MemberId, Namespace};
+use tenure_core::{ElectionName, MemberId, Name, Namespace};
+
+use crate::record::name::FLOOR;
 
 /// The keys of everything below one prefix: `<prefix>/<namespace>/elections/<name>`,
-/// `<prefix>/<namespace>/members/<id>` and `<prefix>/<namespace>/standing/<id>`.
+/// `<prefix>/<namespace>/members/<id>`, `<prefix>/<namespace>/standing/<id>`,
+/// `<prefix>/<namespace>/names/<name>` and `<prefix>/<namespace>/floor/names`.
 ///
 /// Names are written in letters, digits, `-` and `_`; every other byte becomes
 /// `=` and two hexadecimal digits. So a name cannot leave its directory, no two
@@ -33,6 +36,31 @@ impl Keys {
     /// What the keys of what the members of the namespace wait for begin with.
     pub(crate) fn standings(&self, ns: &Namespace) -> String {
         format!("{}{}/standing/", self.prefix, encoded(ns.as_str()))
+    }
+
+    /// What the keys of every name of the namespace begin with.
+    pub(crate) fn names(&self, ns: &Namespace) -> String {
+        format!("{}{}/names/", self.prefix, encoded(ns.as_str()))
+    }
+
+    /// What the keys of the names begin with that begin with this text.
+    pub(crate) fn names_from(&self, ns: &Namespace, text: &str) -> String {
+        self.names(ns) + &encoded(text)
+    }
+
+    pub(crate) fn name(&self, ns: &Namespace, name: &Name) -> String {
+        self.names_from(ns, name.as_str())
+    }
+
+    /// The floor of the numbers of names.
+    pub(crate) fn floor(&self, ns: &Namespace) -> String {
+        format!("{}{}/floor/{FLOOR}", self.prefix, encoded(ns.as_str()))
+    }
+
+    /// Whether this is the key of some name of the namespace.
+    pub(crate) fn is_name(&self, ns: &Namespace, key: &str) -> bool {
+        let text = key.strip_prefix(&self.names(ns)).and_then(decoded);
+        text.is_some_and(|text| Name::new(text).is_ok())
     }
 
     pub(crate) fn election(&self, ns: &Namespace, name: &ElectionName) -> String {

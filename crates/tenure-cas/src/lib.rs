@@ -13,8 +13,10 @@ mod memory;
 mod memory_register;
 #[cfg(feature = "__lab")]
 mod mutation;
+mod names;
 mod operators;
 mod options;
+mod outcomes;
 mod poller;
 mod reader;
 mod record;

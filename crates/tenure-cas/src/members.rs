@@ -7,7 +7,7 @@ use tenure_store::Result;
 
 use crate::cells::{ATTEMPTS, Cells, Renews, too_busy};
 use crate::judge::Judge;
-use crate::record::member::MemberRecord;
+use crate::record::member::{Holds, MemberRecord};
 use crate::seen::Seen;
 
 /// Whether a life goes on.
@@ -70,6 +70,13 @@ impl Members<'_> {
         if let live @ Life::Live(_) = self.life(&key, who, known) {
             return Ok(live);
         }
+        self.load_life_now(who).await
+    }
+
+    /// Whether `who` may act, by its record as it is now: for one whose next step fails on
+    /// no record of its own.
+    pub(crate) async fn load_life_now(&self, who: &MemberRef) -> Result<Life> {
+        let key = self.cells.keys.member(self.ns, &who.id);
         let life = self.life(&key, who, self.cells.load(&key).await?);
         if let Life::Over { .. } = life {
             self.cells.memory().ended(&key, who.incarnation);
@@ -118,6 +125,8 @@ impl Members<'_> {
             record.changes = record.changes.max(self.cells.memory().changes(who.incarnation));
             if self.cells.memory().has_nothing_left(&key, who.incarnation) {
                 record.holds = record.holds.nothing_left(self.cells.clock_id);
+                // Lives before this one may have owned names too.
+                record.names &= record.holds != Holds::Nothing || !record.past.is_empty();
             }
             let started = self.cells.now();
             let renews = self.renew(what, started, &mut record);
@@ -171,6 +180,20 @@ impl Members<'_> {
             true
         };
         let _ = self.edit(who, Edit::Note, change).await;
+    }
+
+    /// Writes down that this life holds nothing any more, if its record says otherwise and
+    /// this observer knows better: a newcomer of its id goes by that. If it fails, the next
+    /// heartbeat says it.
+    pub(crate) async fn say_nothing_left(&self, who: &MemberRef) {
+        let key = self.cells.keys.member(self.ns, &who.id);
+        if !self.cells.memory().has_nothing_left(&key, who.incarnation) {
+            return;
+        }
+        let says_otherwise = |record: &mut MemberRecord| {
+            record.holds.nothing_left(self.cells.clock_id) != record.holds
+        };
+        let _ = self.edit(who, Edit::Note, says_otherwise).await;
     }
 
     /// Makes this member look: something is asked of it.

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use tenure_core::{ElectionName, Incarnation, MemberRef, Mono, Term, TermNumber};
 
+use crate::names::BindingMemory;
 use crate::record::candidacies::CandidaciesRecord;
 use crate::record::election::ElectionRecord;
 use crate::record::member::MemberRecord;
+use crate::record::name::{FloorRecord, NameRecord};
 use crate::seen::Table;
 
 /// How many lives that are over an observer remembers.
@@ -31,6 +33,10 @@ pub(crate) struct Memory {
     pub(crate) elections: Table<ElectionRecord>,
     pub(crate) members: Table<MemberRecord>,
     pub(crate) standings: Table<CandidaciesRecord>,
+    pub(crate) names: Table<NameRecord>,
+    pub(crate) floors: Table<FloorRecord>,
+    /// What this observer did with names.
+    pub(crate) binding: BindingMemory,
     /// The last heartbeats of lives of this observer's own, by their members' keys.
     written: BTreeMap<(String, Incarnation), Written>,
     /// The newest number seen of each election.
@@ -81,9 +87,18 @@ impl Memory {
         }
     }
 
-    /// Whether this life won something through this observer, and gave all of it back.
+    /// Whether this life won terms or took names through this observer, and gave all of
+    /// them back.
     pub(crate) fn has_nothing_left(&self, key: &str, life: Incarnation) -> bool {
-        self.holding.get(&(key.to_owned(), life)).is_some_and(BTreeMap::is_empty)
+        let of = (key.to_owned(), life);
+        let terms = self.holding.get(&of).map(BTreeMap::is_empty);
+        let names = self.binding.gave_all_back(&of);
+        (terms.is_some() || names.is_some()) && terms != Some(false) && names != Some(false)
+    }
+
+    /// Whether this life took names through this observer and did not drop all of them.
+    pub(crate) fn owns_names(&self, key: &str, life: Incarnation) -> bool {
+        self.binding.gave_all_back(&(key.to_owned(), life)) == Some(false)
     }
 
     pub(crate) fn wrote(&mut self, key: &str, life: Incarnation, started: Mono, asked: Duration) {
@@ -124,7 +139,9 @@ impl Memory {
     /// for is not its business: it may be about to join.
     pub(crate) fn ended(&mut self, member_key: &str, life: Incarnation) {
         self.changes.remove(&life);
-        self.holding.remove(&(member_key.to_owned(), life));
+        let of = (member_key.to_owned(), life);
+        self.holding.remove(&of);
+        self.binding.ended(&of);
         if self.written.remove(&(member_key.to_owned(), life)).is_none() {
             return;
         }

@@ -27,6 +27,12 @@ pub enum CasRule {
     /// C1: a newcomer goes by a listing of the elections, which may lag, instead of
     /// by what the record that it replaces says.
     JoinTrustsListing,
+    /// U3: a name is taken from a silent owner that was not ended first.
+    NameTakenNotEnded,
+    /// M2: a name is answered as bound before the owner's heartbeat was raised.
+    NoBeatAfterBind,
+    /// U2: whoever has taken a name does not look at the floor again.
+    NoSecondLook,
 }
 
 impl crate::CasStore {
@@ -64,6 +70,19 @@ impl Breakable {
 
     pub(crate) fn confirms_wins(&self) -> bool {
         self.sound.confirms_wins() && !self.breaks(CasRule::NoBeatAfterClaim)
+    }
+
+    pub(crate) fn confirms_bindings(&self) -> bool {
+        self.sound.confirms_bindings() && !self.breaks(CasRule::NoBeatAfterBind)
+    }
+
+    pub(crate) fn takes_names_of_silent(&self, hold: &Hold) -> bool {
+        let silent = matches!(hold, Hold::Silent(_));
+        self.sound.takes_names_of_silent(hold) || silent && self.breaks(CasRule::NameTakenNotEnded)
+    }
+
+    pub(crate) fn floor(&self, found: u64) -> u64 {
+        if self.breaks(CasRule::NoSecondLook) { 0 } else { self.sound.floor(found) }
     }
 
     pub(crate) fn left_of_missing(&self, left: Duration) -> Duration {

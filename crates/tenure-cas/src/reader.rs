@@ -13,7 +13,7 @@ use tenure_core::{ElectionName, MemberId, Mono, Namespace};
 use tenure_store::{Error, ErrorKind, Result};
 
 use crate::cells::Cells;
-use crate::judge::Judge;
+use crate::judge::{HangsOn, Judge};
 use crate::keys::Keys;
 use crate::record::Record;
 use crate::record::candidacies::CandidaciesRecord;
@@ -97,7 +97,7 @@ impl Reader<'_> {
             let holder = holder_of(seen);
             match failed.iter().find(|(of, _)| Some(of) == holder.as_ref()) {
                 Some((_, error)) => *election = Err(holder_not_loaded(error)),
-                None => self.judge.note_missing(&seen.record),
+                None => self.note_missing(seen),
             }
         }
         found
@@ -114,9 +114,28 @@ impl Reader<'_> {
         let holders = holders.map(|holder| holder.member.clone()).collect();
         first_of(self.load_holders(holders, begun).await)?;
         for seen in elections {
-            self.judge.note_missing(&seen.record);
+            self.note_missing(seen);
         }
         Ok(())
+    }
+
+    fn note_missing(&self, seen: &Seen<ElectionRecord>) {
+        if let Some(holder) = &seen.record.holder {
+            self.judge.note_missing(&holder.hangs_on());
+        }
+    }
+
+    /// Loads the members' records that these hang on, except those that were loaded since
+    /// the step `begun`; gives those that could not be loaded, and why.
+    pub(crate) async fn load_lives(
+        &self,
+        on: impl Iterator<Item = HangsOn> + Clone,
+        begun: u64,
+    ) -> Vec<(MemberId, Error)> {
+        let ids = on.clone().map(|on| on.life.id).collect();
+        let failed = self.load_holders(ids, begun).await;
+        on.for_each(|on| self.judge.note_missing(&on));
+        failed
     }
 
     /// Notes that these elections were asked for by name: followers load those alone.
@@ -246,15 +265,15 @@ fn holder_of(seen: &Seen<ElectionRecord>) -> Option<MemberId> {
     seen.record.holder.as_ref().map(|holder| holder.member.clone())
 }
 
-fn first_of(failed: Vec<(MemberId, Error)>) -> Result<()> {
+pub(crate) fn first_of(failed: Vec<(MemberId, Error)>) -> Result<()> {
     failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
 }
 
 /// The error of a holder's record, once for each of its elections.
-fn holder_not_loaded(error: &Error) -> Error {
+pub(crate) fn holder_not_loaded(error: &Error) -> Error {
     Error::new(error.kind(), format!("the holder's record could not be loaded: {error}"))
 }
 
-fn is_foreign<T>(loaded: &Result<T>) -> bool {
+pub(crate) fn is_foreign<T>(loaded: &Result<T>) -> bool {
     loaded.as_ref().is_err_and(|error| error.kind() == ErrorKind::Foreign)
 }

@@ -8,11 +8,12 @@ use tenure_core::{
     NamesView, Namespace, Query, Release, Seq, Snapshot, WhichNames,
 };
 
-use tenure_store::{Capabilities, Clock, Following, Judge, Page, Result, Store, Watch};
+use tenure_store::{Capabilities, Clock, Following, Judge, NameTraits, Page, Result, Store, Watch};
 
 use crate::bids::Bids;
 use crate::cells::Cells;
 use crate::lives::Lives;
+use crate::names::{Binds, NameReader};
 use crate::operators::Operators;
 use crate::options::CasOptions;
 use crate::poller::Poller;
@@ -53,7 +54,7 @@ impl CasStore {
         Ok(Self { cells: Arc::new(Cells::new(register, clock, options)) })
     }
 
-    #[cfg(feature = "__lab")]
+    #[cfg(any(test, feature = "__lab"))]
     pub(crate) fn cells(&self) -> &Cells {
         &self.cells
     }
@@ -81,12 +82,14 @@ impl Store for CasStore {
         Releases::new(&self.cells, ns).release(release).await
     }
 
-    async fn bind(&self, _: &Namespace, _: &Bind) -> Result<Bindings> {
-        Err(self.capabilities().without_names())
+    async fn bind(&self, ns: &Namespace, bind: &Bind) -> Result<Bindings> {
+        self.capabilities().accepts(bind)?;
+        Binds::new(&self.cells, ns).bind(bind).await
     }
 
-    async fn names(&self, _: &Namespace, _: &WhichNames) -> Result<NamesView> {
-        Err(self.capabilities().without_names())
+    async fn names(&self, ns: &Namespace, which: &WhichNames) -> Result<NamesView> {
+        self.capabilities().reads(which)?;
+        NameReader::new(&self.cells, ns).names(which).await
     }
 
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
@@ -114,6 +117,7 @@ impl Store for CasStore {
         capabilities.transactional_fence = false;
         capabilities.proof_of_death = false;
         capabilities.batch = options.batch;
+        capabilities.names = Some(NameTraits::PLAIN);
         capabilities
     }
 }

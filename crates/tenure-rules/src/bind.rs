@@ -21,10 +21,11 @@ mod tests;
 use alloc::vec::Vec;
 
 use tenure_core::{
-    Bind, BindAnswer, BindOp, Binding, Bindings, MemberRef, Nonce, Rev, TermNumber, TermRef, To,
-    Token, Value, What,
+    Bind, BindAnswer, BindOp, Binding, Bindings, MemberRef, Rev, TermNumber, TermRef, To, Value,
+    What,
 };
 
+use crate::op::{Does, does};
 use crate::rows::{EraCause, Moment, NameRow, NamesRow, WriteRows};
 use crate::step::Step;
 
@@ -147,20 +148,17 @@ struct Binder<'s, 'a, R> {
 impl<R: WriteRows> Binder<'_, '_, R> {
     fn answer(&mut self, op: &BindOp) -> Result<BindAnswer, R::Error> {
         let found = self.step.rows.name(&op.name)?;
-        match &op.what {
-            What::Take { to, value } => self.take(found, op, *to, value),
-            What::Change { of, token, expect, value } => {
-                let Some(row) = self.own(found.clone(), *token, Some(*of))? else {
-                    return self.gone(found);
-                };
-                self.change(row, op, *expect, value)
+        match (does(found.as_ref(), self.caller(), op), &found) {
+            (Does::Repeats, Some(row)) => Ok(BindAnswer::Bound(self.binding(row)?)),
+            (Does::Takes, _) => self.take(op),
+            // Its owner is ended first if it is not live.
+            (Does::TakesFrom(owner), _) if self.step.end_if_dead(owner)? => self.take(op),
+            (Does::TakesFrom(_) | Does::IsTaken, Some(row)) => {
+                Ok(BindAnswer::Taken(self.binding(row)?))
             }
-            What::Drop { token } => {
-                let Some(row) = self.own(found.clone(), *token, None)? else {
-                    return self.gone(found);
-                };
-                self.drop(row)
-            }
+            (Does::Changes(value), Some(row)) => self.change(row, op, value),
+            (Does::Drops, Some(row)) => self.drop(row),
+            _ => self.gone(found),
         }
     }
 
@@ -173,32 +171,15 @@ impl<R: WriteRows> Binder<'_, '_, R> {
         self.names.rev
     }
 
-    /// Q3: a name is taken if it is free. Its owner is ended first if it is not live.
-    fn take(
-        &mut self,
-        found: Option<NameRow>,
-        op: &BindOp,
-        to: To,
-        value: &Value,
-    ) -> Result<BindAnswer, R::Error> {
-        if let Some(row) = found {
-            if self.repeats(&row, op.nonce) && row.is_owned_as(self.caller(), to) {
-                return Ok(BindAnswer::Bound(self.binding(&row)?));
-            }
-            let is_free = match &row.owner {
-                Some(owner) => self.step.end_if_dead(owner)?,
-                None => false,
-            };
-            if !is_free {
-                return Ok(BindAnswer::Taken(self.binding(&row)?));
-            }
-        }
+    /// Q3: the name is free.
+    fn take(&mut self, op: &BindOp) -> Result<BindAnswer, R::Error> {
+        let What::Take { to, value } = &op.what else { return Ok(BindAnswer::Gone(None)) };
         let rev = self.next_rev();
         let row = NameRow {
             name: op.name.clone(),
             token: rev.token(),
             rev,
-            owner: self.caller().filter(|_| to == To::Life).cloned(),
+            owner: self.caller().filter(|_| *to == To::Life).cloned(),
             by: self.caller().map(|caller| caller.incarnation),
             nonce: op.nonce,
             value: value.clone(),
@@ -208,48 +189,25 @@ impl<R: WriteRows> Binder<'_, '_, R> {
         Ok(BindAnswer::Bound(self.binding(&row)?))
     }
 
-    /// Q4: the value changes if the binding is exactly the one that is meant.
+    /// Q4: the binding is exactly the one that is meant.
     fn change(
         &mut self,
-        row: NameRow,
+        row: &NameRow,
         op: &BindOp,
-        expect: Option<Rev>,
         value: &Value,
     ) -> Result<BindAnswer, R::Error> {
-        if self.repeats(&row, op.nonce) {
-            return Ok(BindAnswer::Bound(self.binding(&row)?));
-        }
-        let is_late = self.is_by_caller(&row) && self.caller().is_some() && op.nonce < row.nonce;
-        if is_late || expect.is_some_and(|expect| expect != row.rev) {
-            return self.gone(Some(row));
-        }
         let rev = self.next_rev();
         let by = self.caller().map(|caller| caller.incarnation);
-        let row = NameRow { rev, by, nonce: op.nonce, value: value.clone(), ..row };
+        let row = NameRow { rev, by, nonce: op.nonce, value: value.clone(), ..row.clone() };
         self.step.rows.put_name(&row)?;
         Ok(BindAnswer::Bound(self.binding(&row)?))
     }
 
-    fn drop(&mut self, row: NameRow) -> Result<BindAnswer, R::Error> {
+    fn drop(&mut self, row: &NameRow) -> Result<BindAnswer, R::Error> {
         let rev = self.next_rev();
         self.step.rows.remove_name(&row.name)?;
         self.step.rows.add_gone(rev, &row.name)?;
         Ok(BindAnswer::Gone(None))
-    }
-
-    /// The row, if it has exactly this token and is the caller's own or nobody's (rule E1);
-    /// only of one kind, if one is named.
-    fn own(
-        &self,
-        found: Option<NameRow>,
-        token: Token,
-        of: Option<To>,
-    ) -> Result<Option<NameRow>, R::Error> {
-        let is_own = |row: &NameRow| match &row.owner {
-            Some(owner) => Some(owner) == self.caller() && of != Some(To::Nobody),
-            None => of != Some(To::Life),
-        };
-        Ok(found.filter(|row| row.token == token && is_own(row)))
     }
 
     /// What is there instead.
@@ -262,23 +220,7 @@ impl<R: WriteRows> Binder<'_, '_, R> {
         Ok(BindAnswer::Gone(if is_void { None } else { Some(self.binding(&row)?) }))
     }
 
-    fn is_by_caller(&self, row: &NameRow) -> bool {
-        row.by == self.caller().map(|caller| caller.incarnation)
-    }
-
-    /// Whether this very attempt wrote the row (rule E2).
-    fn repeats(&self, row: &NameRow, nonce: Nonce) -> bool {
-        self.is_by_caller(row) && row.nonce == nonce
-    }
-
     fn binding(&self, row: &NameRow) -> Result<Binding, R::Error> {
         self.step.view().binding(row)
-    }
-}
-
-impl NameRow {
-    /// Whether this is what a take by this caller, to this owner, would have written.
-    fn is_owned_as(&self, caller: Option<&MemberRef>, to: To) -> bool {
-        self.owner.as_ref() == caller.filter(|_| to == To::Life)
     }
 }

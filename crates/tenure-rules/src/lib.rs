@@ -12,6 +12,7 @@ mod claim;
 mod life;
 mod memory;
 mod named;
+pub mod op;
 mod partial;
 pub mod rank;
 mod read;

@@ -4,13 +4,14 @@ mod bid;
 
 use tenure_core::{Bid, Claim, Claimed, Claims, Namespace};
 use tenure_rules::rank::Attempt;
-use tenure_store::{Error, ErrorKind, Result};
+use tenure_store::Result;
 
 use self::bid::{Claiming, Outcome, attempt};
 use crate::candidates::Candidates;
 use crate::cells::{Cells, partly};
 use crate::lives::Lives;
 use crate::members::{Edit, Life, Members};
+use crate::outcomes::{is_passing, none_for_good, passable};
 use crate::reader::{Found, Reader};
 use crate::record::candidacies::{CandidaciesRecord, CandidacyRecord};
 use crate::record::member::MemberRecord;
@@ -191,47 +192,4 @@ impl Bids<'_> {
         };
         claim.bids.iter().zip(outcomes).map(answer).collect()
     }
-}
-
-/// Fails if one of these failed for good, before anything is written.
-fn none_for_good<T>(mut results: Vec<Result<T>>) -> Result<Vec<Result<T>>> {
-    let for_good = |result: &Result<T>| result.as_ref().is_err_and(|error| !is_passing(error));
-    match results.iter().position(for_good) {
-        Some(one) => results.swap_remove(one).map(|_| results),
-        None => Ok(results),
-    }
-}
-
-/// `None` for each that failed on its way, if there is any that did not. One that
-/// failed for good fails them all, and so does the first if none is left.
-fn passable<T>(results: Vec<Result<T>>) -> Result<Vec<Option<T>>> {
-    let mut failed = None;
-    let mut passed = Vec::with_capacity(results.len());
-    for result in results {
-        match result {
-            Ok(value) => passed.push(Some(value)),
-            Err(error) if is_passing(&error) => {
-                passed.push(None);
-                failed = Some(graver(failed, error));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    match failed {
-        Some(error) if passed.iter().all(Option::is_none) => Err(error),
-        _ => Ok(passed),
-    }
-}
-
-/// Of two errors the one that says more about what may have happened.
-fn graver(one: Option<Error>, other: Error) -> Error {
-    match one {
-        Some(one) if one.may_have_applied() || !other.may_have_applied() => one,
-        _ => other,
-    }
-}
-
-/// Whether an error is of the way there, and may be gone the next time.
-fn is_passing(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Busy)
 }

@@ -13,6 +13,7 @@ use crate::record::Record;
 use crate::record::candidacies::CandidaciesRecord;
 use crate::record::election::ElectionRecord;
 use crate::record::member::{Holds, MemberRecord};
+use crate::record::name::NameRecord;
 use crate::register::Removed;
 use crate::seen::Seen;
 
@@ -53,7 +54,22 @@ impl Lives<'_> {
         }
         self.remove_record::<CandidaciesRecord>(&self.cells.keys.standing(self.ns, &who.id), who)
             .await?;
+        if record.is_some_and(|seen| seen.record.names) && !self.clear_names_away(who).await {
+            return Ok(());
+        }
         self.remove_record::<MemberRecord>(&self.cells.keys.member(self.ns, &who.id), who).await
+    }
+
+    /// Removes the names of an ended life, if this observer knows all of them and they are
+    /// not very many. Says whether none is left that only the member's record proves void.
+    async fn clear_names_away(&self, who: &MemberRef) -> bool {
+        let key = self.cells.keys.member(self.ns, &who.id);
+        let knows_all = self.cells.known::<MemberRecord>(&key).is_some_and(|seen| {
+            let holds = seen.record.holds;
+            seen.record.past.is_empty()
+                && (holds == Holds::Nothing || holds == Holds::KnownTo(self.cells.clock_id))
+        });
+        self.floor.collect_of(&(key, who.incarnation)).await && knows_all
     }
 
     /// Removes a record of exactly this life, if it is still there.
@@ -89,7 +105,8 @@ impl Lives<'_> {
         let known: Vec<_> =
             self.cells.memory().members.below(&prefix).map(|(_, s)| s.clone()).collect();
         let unheld = |seen: &Seen<MemberRecord>| {
-            seen.record.holds == Holds::Nothing && seen.record.past.is_empty()
+            let names = seen.record.names;
+            seen.record.holds == Holds::Nothing && seen.record.past.is_empty() && !names
         };
         let dead = known.into_iter().filter(|seen| long_dead(seen) && (joins || unheld(seen)));
         let dead: Vec<_> = dead.take(AT_ONCE).collect();
@@ -99,8 +116,18 @@ impl Lives<'_> {
             let Ok(Some(few)) = few else { return };
             elections = few;
         }
+        let mut names = None;
+        if dead.iter().any(|seen| seen.record.names) {
+            let Ok(few) = self.names.load_up_to(FEW).await else { return };
+            names = few;
+        }
         for seen in dead {
             let who = seen.record.member();
+            let owns = |s: &Seen<NameRecord>| s.record.owner().is_some_and(|o| o.member == who.id);
+            // Where there are very many names, the record stays.
+            if seen.record.names && names.as_ref().is_none_or(|names| names.iter().any(owns)) {
+                continue;
+            }
             let id = |s: &Seen<ElectionRecord>| {
                 s.record.holder.as_ref().is_some_and(|h| h.member == who.id)
             };

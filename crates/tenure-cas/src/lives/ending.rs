@@ -6,9 +6,9 @@ use tenure_store::{ErrorKind, Result};
 
 use super::Lives;
 use crate::cells::{ATTEMPTS, too_busy};
-use crate::judge::Hold;
+use crate::judge::{HangsOn, Hold};
 use crate::members::{Edit, Life};
-use crate::record::election::{ElectionRecord, HolderRecord};
+use crate::record::election::ElectionRecord;
 use crate::record::member::{EndedLife, MemberRecord};
 use crate::seen::Seen;
 
@@ -29,9 +29,9 @@ impl Lives<'_> {
     /// Makes sure that a life whose record is missing cannot go on: puts a mark in its
     /// place, on which its next heartbeat conflicts. The mark of another observer does as
     /// well, and so does a record that cannot be read, since no heartbeat can replace it.
-    async fn mark_missing(&self, holder: &HolderRecord) -> Result<()> {
-        let key = self.cells.keys.member(self.ns, &holder.member);
-        let mark = MemberRecord::missing(&holder.member(), holder.ttl_ns);
+    async fn mark_missing(&self, on: &HangsOn) -> Result<()> {
+        let key = self.cells.keys.member(self.ns, &on.life.id);
+        let mark = MemberRecord::missing(&on.life, on.ttl);
         if self.cells.swap(&key, None, mark, self.cells.now(), None).await?.is_none() {
             match self.cells.load::<MemberRecord>(&key).await {
                 Err(error) if error.kind() != ErrorKind::Foreign => return Err(error),
@@ -42,25 +42,32 @@ impl Lives<'_> {
     }
 
     /// What the term of this record hangs on, after its holder was ended if it was
-    /// silent for its ttl, or marked if its record is missing (rule M2). The end is a swap
-    /// of the very version in which the holder was silent: a heartbeat in flight either
-    /// lands first, and then this conflicts and finds a live holder, or it conflicts
-    /// itself and is told that the life is over.
+    /// silent for its ttl, or marked if its record is missing (rule M2).
     pub(crate) async fn settle(&self, record: &ElectionRecord) -> Result<Hold> {
-        let Some(holder) = &record.holder else { return Ok(Hold::Vacant) };
-        let key = self.cells.keys.member(self.ns, &holder.member);
-        if let Hold::Unproven { absent: true, .. } = self.judge.hold(record) {
-            self.mark_missing(holder).await?;
+        match &record.holder {
+            Some(holder) => self.settle_life(&holder.hangs_on()).await,
+            None => Ok(Hold::Vacant),
+        }
+    }
+
+    /// The same, of whatever hangs on this life. The end is a swap of the very version in
+    /// which the life was silent: a heartbeat in flight either lands first, and then this
+    /// conflicts and finds a live one, or it conflicts itself and is told that the life is
+    /// over.
+    pub(crate) async fn settle_life(&self, on: &HangsOn) -> Result<Hold> {
+        let (key, life) = (self.cells.keys.member(self.ns, &on.life.id), on.life.incarnation);
+        if let Hold::Unproven { absent: true, .. } = self.judge.hold_on(on) {
+            self.mark_missing(on).await?;
             let now = self.cells.now();
             let marked = self.cells.known::<MemberRecord>(&key);
-            if marked.is_none_or(|seen| !seen.record.shows(holder.incarnation)) {
+            if marked.is_none_or(|seen| !seen.record.shows(life)) {
                 let mut memory = self.cells.memory();
-                memory.nothing_missing(&key, holder.incarnation);
-                memory.is_missing(&key, holder.incarnation, now);
+                memory.nothing_missing(&key, life);
+                memory.is_missing(&key, life, now);
             }
         }
         for _ in 0..ATTEMPTS {
-            match self.cells.decide.hold(self.judge.hold(record)) {
+            match self.cells.decide.hold(self.judge.hold_on(on)) {
                 Hold::Silent(seen) => {
                     self.end_silent(&key, &seen).await?;
                 }

@@ -12,6 +12,7 @@ use tenure_store::Result;
 use crate::cells::{ATTEMPTS, Cells, Renews, too_busy};
 use crate::judge::Judge;
 use crate::members::{Edit, Life, Members};
+use crate::names::{Floor, NameReader};
 use crate::reader::Reader;
 use crate::record::FORMAT;
 use crate::record::member::{EndedLife, Holds, MemberRecord};
@@ -27,6 +28,8 @@ pub(crate) struct Lives<'a> {
     reader: Reader<'a>,
     members: Members<'a>,
     releases: Releases<'a>,
+    names: NameReader<'a>,
+    floor: Floor<'a>,
 }
 
 impl<'a> Lives<'a> {
@@ -38,6 +41,8 @@ impl<'a> Lives<'a> {
             reader: Reader::new(cells, ns),
             members: Members::new(cells, ns),
             releases: Releases::new(cells, ns),
+            names: NameReader::new(cells, ns),
+            floor: Floor::new(cells, ns),
         }
     }
 }
@@ -119,6 +124,7 @@ impl Lives<'_> {
             attention: 0,
             changes: 0,
             holds: Holds::Nothing,
+            names: before.is_some_and(|b| b.names),
             ended: None,
             past: before.map(MemberRecord::lives_before_the_next).unwrap_or_default(),
             other: Map::new(),
@@ -151,7 +157,8 @@ impl Lives<'_> {
         let (key, life) =
             (self.cells.keys.member(self.ns, &beat.member.id), beat.member.incarnation);
         let memory = self.cells.memory();
-        let idle = !memory.holds_anything(&self.cells.keys.elections(self.ns), &beat.member);
+        let idle = !memory.holds_anything(&self.cells.keys.elections(self.ns), &beat.member)
+            && !memory.owns_names(&key, life);
         let steady = memory.asked(&key, life) == Some(beat.ttl);
         let paced = memory
             .written(&key, life)
@@ -176,6 +183,7 @@ impl Lives<'_> {
             && memory.asked(&key, life) == Some(beat.ttl)
             && record.changes >= memory.changes(life)
             && !memory.holds_anything(&self.cells.keys.elections(self.ns), &beat.member)
+            && !memory.owns_names(&key, life)
             && record.ttl_ns > beat.ttl
             && started + record.ttl_ns >= self.cells.now() + beat.ttl;
         granted.then_some(record.attention)

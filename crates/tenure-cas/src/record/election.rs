@@ -12,6 +12,7 @@ use tenure_core::{
 use super::format::{nanos, note, profile, text, text_option};
 use super::history::Past;
 use super::{FORMAT, Record, Stamp};
+use crate::judge::HangsOn;
 use crate::memory::Memory;
 use crate::seen::Table;
 
@@ -170,6 +171,10 @@ impl ElectionRecord {
 impl HolderRecord {
     pub(crate) fn member(&self) -> MemberRef {
         MemberRef::new(self.member.clone(), self.incarnation)
+    }
+
+    pub(crate) fn hangs_on(&self) -> HangsOn {
+        HangsOn { life: self.member(), ttl: self.ttl_ns }
     }
 
     pub(crate) fn elected_at(&self) -> Timestamp {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use tenure_core::{ElectionName, Incarnation, Note, Profile};
+use tenure_core::{ElectionName, Incarnation, Note, Profile, Value};
 
 use super::candidacies::CandidacyRecord;
 
@@ -97,22 +97,50 @@ pub(crate) mod profile {
 
     pub(crate) fn serialize<S: Serializer>(value: &Profile, to: S) -> Result<S::Ok, S::Error> {
         let endpoints = value.endpoints().to_vec();
-        let (metadata, metadata_hex) = match std::str::from_utf8(value.metadata()) {
-            Ok(text) => (text.to_owned(), String::new()),
-            Err(_) => (String::new(), hex(value.metadata())),
-        };
+        let (metadata, metadata_hex) = readable(value.metadata());
         Written { endpoints, metadata, metadata_hex }.serialize(to)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Profile, D::Error> {
         let written = Written::deserialize(from)?;
-        let metadata = if written.metadata_hex.is_empty() {
-            written.metadata.into_bytes()
-        } else {
-            unhex(&written.metadata_hex)
-                .ok_or_else(|| D::Error::custom("metadata_hex is not hexadecimal"))?
-        };
+        let metadata = bytes(written.metadata, &written.metadata_hex)
+            .ok_or_else(|| D::Error::custom("metadata_hex is not hexadecimal"))?;
         Profile::new(written.endpoints, metadata).map_err(D::Error::custom)
+    }
+}
+
+/// What is published with a name. Data is written like the metadata of a member.
+pub(crate) mod value {
+    use super::*;
+
+    #[derive(Serialize, Deserialize)]
+    struct Written {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        endpoint: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        index: Vec<(String, String)>,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        data: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        data_hex: String,
+    }
+
+    pub(crate) fn serialize<S: Serializer>(value: &Value, to: S) -> Result<S::Ok, S::Error> {
+        let (data, data_hex) = readable(value.data());
+        let (endpoint, index) = (value.endpoint().map(str::to_owned), value.index().to_vec());
+        Written { endpoint, index, data, data_hex }.serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
+        let Written { endpoint, index, data, data_hex } = Written::deserialize(from)?;
+        let data = bytes(data, &data_hex)
+            .ok_or_else(|| D::Error::custom("data_hex is not hexadecimal"))?;
+        let value = Value::empty().with_index(index).and_then(|value| value.with_data(data));
+        let value = match endpoint {
+            Some(endpoint) => value.and_then(|value| value.with_endpoint(endpoint)),
+            None => value,
+        };
+        value.map_err(D::Error::custom)
     }
 }
 
@@ -156,6 +184,19 @@ pub(crate) mod candidacies {
         });
         read.collect()
     }
+}
+
+/// Bytes as text, or else as hexadecimal digits; one of the two is empty.
+fn readable(bytes: &[u8]) -> (String, String) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (text.to_owned(), String::new()),
+        Err(_) => (String::new(), hex(bytes)),
+    }
+}
+
+/// The inverse of [`readable`].
+fn bytes(text: String, digits: &str) -> Option<Vec<u8>> {
+    if digits.is_empty() { Some(text.into_bytes()) } else { unhex(digits) }
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -54,6 +54,10 @@ pub(crate) struct MemberRecord {
     /// observer that knows all it won.
     #[serde(default, skip_serializing_if = "Holds::is_unknown")]
     pub(crate) holds: Holds,
+    /// Whether this life, or one before it that is listed here, may own names. Then the
+    /// record stays after its end: it is what proves that they are void.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) names: bool,
     /// Set when this life is over, whatever the beat says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended: Option<EndedLife>,
@@ -181,6 +185,7 @@ impl MemberRecord {
             attention: 0,
             changes: 0,
             holds: Holds::Unknown,
+            names: false,
             ended: Some(EndedLife::Missing),
             past: Vec::new(),
             other: Map::new(),

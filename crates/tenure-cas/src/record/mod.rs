@@ -1,5 +1,5 @@
-//! How records are written: self-describing JSON, one record for each election
-//! and two for each member.
+//! How records are written: self-describing JSON, one record for each election and each
+//! name, two for each member, and one for the numbers of names.
 //!
 //! Every record says which format it is of, and fields that this version does
 //! not know are kept when it is rewritten. What cannot be read is
@@ -10,6 +10,7 @@ pub(crate) mod election;
 pub(crate) mod format;
 pub(crate) mod history;
 pub(crate) mod member;
+pub(crate) mod name;
 
 use std::time::Duration;
 

@@ -7,6 +7,8 @@ mod judging;
 mod load;
 mod many;
 mod members;
+mod names;
+mod names_cost;
 mod namesakes;
 mod operators;
 mod races;
@@ -86,6 +88,14 @@ impl Wire {
 
     fn load_meets(&self, key: &'static str, fault: Fault) {
         self.loads.lock().unwrap().push_back((key, fault));
+    }
+
+    /// The keys of all cells.
+    fn keys(&self) -> Vec<String> {
+        let listed = ready(self.inner.list("")).unwrap();
+        let mut keys: Vec<_> = listed.into_iter().map(|listed| listed.key).collect();
+        keys.sort();
+        keys
     }
 
     fn take(faults: &Mutex<VecDeque<(&'static str, Fault)>>, key: &str) -> Option<Fault> {

@@ -8,11 +8,15 @@ use crate::record::candidacies::CandidaciesRecord;
 use crate::record::election::ElectionRecord;
 use crate::record::history::{HISTORY, Win};
 use crate::record::member::MemberRecord;
+use crate::record::name::{FloorRecord, NameRecord};
 use crate::record::{decode, encode};
 
 const ELECTION: &str = include_str!("golden/election.json");
 const MEMBER: &str = include_str!("golden/member.json");
 const STANDING: &str = include_str!("golden/standing.json");
+const NAME: &str = include_str!("golden/name.json");
+const DROPPED: &str = include_str!("golden/dropped.json");
+const FLOOR: &str = include_str!("golden/floor.json");
 
 /// The same value, whatever the blanks.
 fn same(bytes: &[u8], golden: &str) {
@@ -39,6 +43,17 @@ fn records_of_format_one_are_read_and_written_as_they_always_were() {
     let standing: CandidaciesRecord = decode("x/web-1", STANDING.as_bytes()).unwrap();
     assert_eq!(standing.elections[&named("nightly-report")].order, 4);
     same(&encode("s", &standing).unwrap(), STANDING);
+    let name: NameRecord = decode("x/user=2F42", NAME.as_bytes()).unwrap();
+    let row = name.row().unwrap();
+    assert_eq!((row.token, row.rev), (Token::new(7), Rev::new(9)));
+    assert_eq!((row.owner, row.value.data()), (Some(member.member()), &[0xff, 0x00][..]));
+    same(&encode("n", &name).unwrap(), NAME);
+    let dropped: NameRecord = decode("x/user=2F42", DROPPED.as_bytes()).unwrap();
+    assert_eq!((dropped.row(), dropped.rev), (None, 9));
+    same(&encode("n", &dropped).unwrap(), DROPPED);
+    let floor: FloorRecord = decode("x/names", FLOOR.as_bytes()).unwrap();
+    assert_eq!(floor.floor, 9);
+    same(&encode("f", &floor).unwrap(), FLOOR);
 }
 
 fn put(wire: &Wire, key: &str, bytes: &[u8]) {
@@ -171,7 +186,7 @@ fn elections_go_on_beside_a_damaged_member() {
 fn no_bytes_make_reading_panic() {
     let mut dice = Dice::new(1);
     for round in 0..5_000 {
-        let mut bytes = if round % 2 == 0 { ELECTION } else { MEMBER }.as_bytes().to_vec();
+        let mut bytes = [ELECTION, MEMBER, NAME][round % 3].as_bytes().to_vec();
         for _ in 0..=dice.below(8) {
             let at = dice.below(bytes.len());
             match dice.below(4) {
@@ -188,6 +203,10 @@ fn no_bytes_make_reading_panic() {
             let _ = (record.entries(), record.step_down(), record.term());
             record.vacate(ReleaseCause::Resigned, None, Timestamp::default());
             encode("e", &record).unwrap();
+        }
+        if let Ok(record) = decode::<NameRecord>("x/user=2F42", &bytes) {
+            let _ = (record.row(), record.hangs_on());
+            encode("n", &record).unwrap();
         }
         let _ = decode::<MemberRecord>("x/web-1", &bytes);
         let _ = decode::<CandidaciesRecord>("x/web-1", &bytes);

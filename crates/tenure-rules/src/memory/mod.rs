@@ -123,6 +123,12 @@ impl MemoryState {
         self.journal.last()
     }
 
+    /// The revision of the newest change of names.
+    #[must_use]
+    pub fn rev(&self) -> Rev {
+        self.names.stands.rev
+    }
+
     /// What is known of the term numbers, by the store's wall clock.
     #[must_use]
     pub fn examine(&self, wall: Timestamp) -> Examined {
