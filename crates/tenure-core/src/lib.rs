@@ -29,7 +29,8 @@ pub use journal::{EndCause, Entry, Happening, Hint, ReleaseCause, Seq};
 #[doc(hidden)]
 pub use machine::Mutation;
 pub use machine::{
-    Event, Input, LostReason, Machine, Outgoing, Output, RequestId, StopReason, StoreTraits,
+    Event, Input, LostReason, Machine, NameAnswer, NameOp, NameWish, Outgoing, Output, RequestId,
+    StopReason, StoreTraits,
 };
 pub use member::{Incarnation, MemberRef, MemberView};
 pub use names::{

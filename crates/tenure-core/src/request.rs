@@ -28,6 +28,8 @@ pub enum Request {
     Claim(Claim),
     /// Give terms back, or stop standing.
     Release(Release),
+    /// Take, change and drop names.
+    Bind(Bind),
     /// Look.
     Read(Query),
 }
@@ -45,6 +47,8 @@ pub enum Reply {
     Claim(Claims),
     /// To [`Request::Release`].
     Release,
+    /// To [`Request::Bind`].
+    Bind(Bindings),
     /// To [`Request::Read`].
     Read(Snapshot),
 }

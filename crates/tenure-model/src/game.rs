@@ -273,6 +273,7 @@ impl Game {
                 store.release(now, wall, release);
                 Reply::Release
             }
+            Request::Bind(bind) => Reply::Bind(store.bind(now, wall, bind)),
             Request::Read(query) => Reply::Read(store.read(now, query)),
         };
         self.mark(world, before, request, &reply);

@@ -121,6 +121,7 @@ fn asked(request: &Request) -> String {
             }
             text
         }
+        Request::Bind(bind) => format!("bind {:?}: {:?}", bind.member, bind.ops),
         Request::Read(query) => format!("read {:?}", query.which),
     }
 }
@@ -146,6 +147,7 @@ fn reply(result: &Result<Reply, Failed>) -> String {
             });
             shown.collect::<Vec<_>>().join(", ")
         }
+        Ok(Reply::Bind(bindings)) => format!("{bindings:?}"),
         Ok(Reply::Read(snapshot)) => {
             let shown: Vec<_> = snapshot.elections.iter().map(seen).collect();
             format!("[{}]", shown.join(", "))

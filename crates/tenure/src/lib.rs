@@ -24,18 +24,19 @@ pub use connect::sqlite_url;
 pub use error::{Error, LeadError, Result};
 pub use feed::{JournalStream, Journalled, Observation, Observed, Observer};
 pub use member::{
-    Builder, Callbacks, Campaigns, Change, Election, HoldingSubscription, Leadership, Status,
-    Stopping, Subscription, Tenure,
+    Builder, Callbacks, Campaigns, Change, Election, HoldingSubscription, Leadership, NameError,
+    NameHints, Names, Registration, Status, Stopping, Subscription, Tenure,
 };
 #[cfg(feature = "metrics")]
 pub use metrics::MetricsRecorder;
 pub use metrics::{Metric, Metrics, Verb};
 pub use tenure_core::{
-    Amended, BadName, BadSettings, Candidate, ElectionName, ElectionView, EndCause, Entry, Era,
-    EraView, Examined, Finding, Happening, HeldUp, Holder, Incarnation, LostReason, MemberId,
-    MemberRef, MemberView, Mono, Namespace, Note, Pause, Preset, Priority, Profile, Raised,
-    ReleaseCause, Reservation, Seq, Settings, SettingsBuilder, StepDown, StopReason, Term,
-    TermNumber, Timestamp, Verdict, is_hidden, shown,
+    Amended, BadName, BadSettings, Binding, Candidate, ElectionName, ElectionView, EndCause, Entry,
+    Era, EraView, Examined, Finding, Happening, HeldUp, Holder, Incarnation, LostReason, MAX_NAME,
+    MemberId, MemberRef, MemberView, Mono, Name, NamesView, Namespace, Note, Pause, Preset,
+    Priority, Profile, Raised, ReleaseCause, Reservation, Rev, Seq, Settings, SettingsBuilder,
+    StepDown, StopReason, Term, TermNumber, Timestamp, Token, Value, Verdict, WhichNames,
+    is_hidden, shown,
 };
 pub use tenure_store::{
     BootClock, Capabilities, Error as StoreError, ErrorKind, FenceBlocking, FenceError, FenceIn,

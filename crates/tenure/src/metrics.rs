@@ -82,6 +82,8 @@ pub enum Verb {
     Claim,
     /// Giving back.
     Release,
+    /// Taking, changing and dropping names.
+    Bind,
     /// Looking.
     Read,
 }
@@ -94,6 +96,7 @@ impl Verb {
             Request::Leave(_) => Verb::Leave,
             Request::Claim(_) => Verb::Claim,
             Request::Release(_) => Verb::Release,
+            Request::Bind(_) => Verb::Bind,
             Request::Read(_) => Verb::Read,
         }
     }
@@ -107,6 +110,7 @@ impl Verb {
             Verb::Leave => "leave",
             Verb::Claim => "claim",
             Verb::Release => "release",
+            Verb::Bind => "bind",
             Verb::Read => "read",
         }
     }

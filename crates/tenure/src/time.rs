@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tenure_core::Mono;
 use tenure_store::{BootClock, Clock, ManualClock};
+use tokio::runtime::Handle;
 
 /// The machine's own clock, or one that a test moves.
 #[derive(Clone, Debug, Default)]
@@ -35,11 +36,38 @@ impl Time {
         }
     }
 
+    /// The same, wherever it is polled: the timer is that of `runtime`.
+    pub(crate) async fn within_on<T>(
+        &self,
+        runtime: &Handle,
+        limit: Duration,
+        request: impl Future<Output = T>,
+    ) -> Option<T> {
+        tokio::select! {
+            answer = request => Some(answer),
+            () = self.sleep_on(runtime, limit) => None,
+        }
+    }
+
     /// Waits for `span` by this clock, roughly: for pauses and for giving
     /// requests up, not for trust.
     pub(crate) async fn sleep(&self, span: Duration) {
         match self {
             Time::Boot => tokio::time::sleep(span).await,
+            Time::Manual(clock) => clock.reached(clock.now() + span).await,
+        }
+    }
+
+    /// The same, wherever it is polled: an application's runtime may have no timer.
+    pub(crate) async fn sleep_on(&self, runtime: &Handle, span: Duration) {
+        match self {
+            Time::Boot => {
+                let sleep = {
+                    let _here = runtime.enter();
+                    tokio::time::sleep(span)
+                };
+                sleep.await;
+            }
             Time::Manual(clock) => clock.reached(clock.now() + span).await,
         }
     }

@@ -61,6 +61,7 @@ impl Terms {
         let until = started + cx.decide.unconfirmed_trust(cx.settings, remaining);
         let took = cx.now.since(seen.started);
         let early = self.standings.held() == 0
+            && !self.names.owns_any()
             && self.earliest_bid(cx.now, &view.election) <= cx.now
             && until.since(cx.now) > took * PATIENCE;
         match early {

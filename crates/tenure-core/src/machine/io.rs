@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::{
-    ElectionName, ElectionView, Failed, Hint, Incarnation, MemberId, MemberRef, Mono, Note,
-    Priority, Reply, Request, Seq, Term, TermNumber,
+    Binding, ElectionName, ElectionView, Failed, Hint, Incarnation, MemberId, MemberRef, Mono,
+    Name, Note, Priority, Reply, Request, Seq, Term, TermNumber, TermRef, Token, Value,
 };
 
 /// The number of a request. The reply carries it back; a reply with a number
@@ -81,6 +81,33 @@ pub enum Input {
         number: TermNumber,
         /// The candidate to hand over to, whether or not the work stops in time.
         to: Option<MemberId>,
+    },
+    /// Take, change and drop names for this member. What is asked for while a request is on
+    /// its way goes together in the next one.
+    Bind {
+        /// What, in order.
+        ops: Vec<NameOp>,
+    },
+    /// Nobody waits for the answer to this operation any more. A take that is on its way is
+    /// dropped when it was bound.
+    WithdrawName {
+        /// The name.
+        name: Name,
+        /// The operation.
+        ticket: u64,
+    },
+    /// The work under a name that was lost has stopped: nothing keeps it any more.
+    LetGoOfName {
+        /// The name.
+        name: Name,
+        /// The binding that was lost.
+        token: Token,
+    },
+    /// A read shows that the store does not have these bindings, which it had: it was
+    /// rolled back, or somebody changed it by hand.
+    NamesForgotten {
+        /// The names, with their tokens.
+        names: Vec<(Name, Token)>,
     },
     /// A reply to a request.
     Reply {
@@ -191,6 +218,21 @@ pub enum Event {
         /// The term.
         number: TermNumber,
     },
+    /// An operation on a name was answered.
+    NameAnswered {
+        /// Which operation.
+        ticket: u64,
+        /// What came of it.
+        answer: NameAnswer,
+    },
+    /// These names are no longer this member's, all at once. The work under each says with
+    /// [`Input::LetGoOfName`] that it has stopped; otherwise it has the margin to stop in.
+    NamesLost {
+        /// The names, with their tokens.
+        names: Vec<(Name, Token)>,
+        /// Why.
+        reason: LostReason,
+    },
     /// The member no longer stands for this election.
     Withdrawn {
         /// The election.
@@ -206,6 +248,65 @@ pub enum Event {
         /// Whether the store confirmed it.
         confirmed: bool,
     },
+}
+
+/// One operation on a name, as [`Input::Bind`] asks for it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NameOp {
+    /// Tells the answer to it from others: see [`Event::NameAnswered`].
+    pub ticket: u64,
+    /// The name.
+    pub name: Name,
+    /// What to do with it.
+    pub wish: NameWish,
+    /// The term that the member must hold for it to happen.
+    pub fence: Option<TermRef>,
+}
+
+/// What to do with a name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum NameWish {
+    /// Take it for this life, if it is free.
+    Take {
+        /// What is published with it.
+        value: Value,
+    },
+    /// Change its value.
+    Change {
+        /// Exactly this binding.
+        token: Token,
+        /// What is published from now on.
+        value: Value,
+    },
+    /// Drop it. It is lost for this member at once, before the store hears of it.
+    Drop {
+        /// Exactly this binding.
+        token: Token,
+    },
+}
+
+/// What came of an operation on a name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum NameAnswer {
+    /// It is bound to this life, or its value was changed.
+    Bound {
+        /// The binding.
+        binding: Binding,
+        /// Of a take: until when it may be trusted, for now.
+        trusted_until: Mono,
+    },
+    /// It is another's, or this member's by an earlier operation.
+    Taken(Binding),
+    /// It was dropped; or there is no such binding any more, but this one.
+    Gone(Option<Binding>),
+    /// This member does not hold the term that was named as the fence, or it is not the
+    /// newest. Nothing changed.
+    Fenced {
+        /// The newest number of that election.
+        newest: TermNumber,
+    },
+    /// The member shuts down, and takes nothing any more.
+    ShutDown,
 }
 
 /// Why a leader is asked to stop.

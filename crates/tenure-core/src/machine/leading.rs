@@ -64,6 +64,7 @@ impl Terms {
             for election in self.standings.led() {
                 self.distrust(cx, &election);
             }
+            self.names.lose(cx, LostReason::TrustEnded);
         }
         while let Some(election) = self.standings.drain_over(cx.now) {
             self.drained_too_slowly(cx, &election);
@@ -98,6 +99,7 @@ impl Terms {
             let cause = ReleaseCause::Abandoned;
             self.give_up(cx, &election, End { reason, cause, successor: None, release_from });
         }
+        self.names.lose(cx, LostReason::RolledBack);
     }
 
     /// The work has stopped. Of a term that was lost before, nothing keeps the release

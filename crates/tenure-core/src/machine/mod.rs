@@ -35,7 +35,7 @@
 //!
 //! | part | owns | asks the store |
 //! |---|---|---|
-//! | [`Terms`] | candidacies ([`standing`]), [`debts`], [`trust`], what was handed over ([`handover`]) | release |
+//! | [`Terms`] | candidacies ([`standing`]), [`debts`], [`names`], [`trust`], what was handed over ([`handover`]) | release, bind |
 //! | [`Bids`] | claims in flight | claim |
 //! | [`Beats`] | heartbeats in flight | heartbeat |
 //! | [`Looks`] | what hints and doubts ask for | read |
@@ -57,6 +57,7 @@ mod looks;
 mod membership;
 #[cfg(feature = "__lab")]
 mod mutation;
+mod names;
 mod rollback;
 mod slot;
 mod standing;
@@ -66,10 +67,15 @@ mod trust;
 #[cfg(test)]
 mod tests;
 
-pub use io::{Event, Input, LostReason, Outgoing, Output, RequestId, StopReason, StoreTraits};
+pub use io::{
+    Event, Input, LostReason, NameAnswer, NameOp, NameWish, Outgoing, Output, RequestId,
+    StopReason, StoreTraits,
+};
 #[cfg(feature = "__lab")]
 #[doc(hidden)]
 pub use mutation::Mutation;
+
+use alloc::vec::Vec;
 
 use self::bids::Bids;
 use self::context::{Common, Outbox};
@@ -84,7 +90,7 @@ use self::slot::Flight;
 use self::terms::Terms;
 use self::trust::Beats;
 use crate::entropy::Entropy;
-use crate::{Failed, MemberId, Mono, Profile, Reply, Settings};
+use crate::{Failed, MemberId, Mono, Name, Profile, Reply, Settings};
 
 /// One member's side of the protocol. The [crate's page](crate#the-machine) says
 /// what a driver owes it.
@@ -182,7 +188,7 @@ impl Machine {
             return None;
         }
         let is_shutting_down = self.common.shutdown.is_some();
-        let stands = !self.terms.standings.is_empty();
+        let stands = self.needs_life();
         let is_in = self.membership.life().is_some();
         let of_member = |wake: Option<Mono>| wake.filter(|_| is_in);
         [
@@ -191,6 +197,7 @@ impl Machine {
             self.membership.wake(is_shutting_down, self.may_leave(), stands),
             of_member(self.beats.wake(&self.terms)),
             self.terms.debts.wake(is_in && !self.may_leave()),
+            of_member(self.terms.names.wake()).filter(|_| !self.may_leave()),
             of_member(self.bids.wake(&self.terms)),
             of_member(self.looks.wake(&self.common, &self.terms, self.bids.slot.is_in_flight())),
             self.common.shutdown,
@@ -226,6 +233,10 @@ impl Machine {
             Input::StopLeading { election, number, to } => {
                 self.terms.stop_own(cx, &election, number, to);
             }
+            Input::Bind { ops } => self.terms.names.bind(cx, ops),
+            Input::WithdrawName { name, ticket } => self.terms.names.withdraw(&name, ticket),
+            Input::LetGoOfName { name, token } => self.terms.names.let_go(&name, token),
+            Input::NamesForgotten { names } => self.terms.names.forgotten(cx, names),
             Input::Reply { id, result } => self.on_reply(now, id, *result),
             Input::Hint(hint) => self.looks.on_hint(cx, hint, &mut self.terms),
             Input::Shutdown => self.begin_shutdown(now),
@@ -237,13 +248,16 @@ impl Machine {
     fn step(&mut self, now: Mono) {
         self.give_up_overdue(now);
         self.terms.debts.ripen(now);
+        self.terms.names.ripen(now);
         let may_leave = self.may_leave();
+        let needs_life = self.needs_life();
         let cx = &mut self.common.at(now);
-        self.membership.step(cx, !self.terms.standings.is_empty());
+        self.membership.step(cx, needs_life);
         if let Some(life) = self.membership.life() {
             self.beats.step(cx, life, &self.terms);
             if !may_leave {
                 self.terms.debts.step(cx, life);
+                self.terms.names.step(cx, life);
             }
             self.bids.step(cx, life, &mut self.terms, &mut self.looks);
             self.looks.step(cx, life, &mut self.terms, self.bids.slot.is_in_flight());
@@ -265,6 +279,8 @@ impl Machine {
             self.on_claim(now, flight, result);
         } else if let Some(flight) = self.terms.debts.slot.take(id) {
             self.terms.on_release(cx, flight, &result);
+        } else if let Some(flight) = self.terms.names.slot.take(id) {
+            self.on_bind(now, flight, result);
         } else if let Some(flight) = self.looks.slot.take(id) {
             self.on_look(now, flight, result);
         } else if self.membership.leave.take(id).is_some() {
@@ -289,6 +305,9 @@ impl Machine {
         if let Some(flight) = self.terms.debts.slot.take_overdue(now) {
             self.terms.on_release(&mut self.common.at(now), flight, &UNKNOWN);
         }
+        if let Some(flight) = self.terms.names.slot.take_overdue(now) {
+            self.on_bind(now, flight, UNKNOWN);
+        }
         if let Some(flight) = self.looks.slot.take_overdue(now) {
             self.on_look(now, flight, UNKNOWN);
         }
@@ -309,6 +328,13 @@ impl Machine {
         let me = life.member.incarnation;
         let cx = &mut self.common.at(now);
         let over = self.bids.on_claim(cx, flight, result, &mut self.terms, me);
+        self.was_answered(now, over);
+    }
+
+    fn on_bind(&mut self, now: Mono, flight: Flight<Vec<Name>>, result: Result<Reply, Failed>) {
+        let Some(life) = self.membership.life() else { return };
+        let me = life.member.incarnation;
+        let over = names::on_bind(&mut self.terms, &mut self.common.at(now), flight, result, me);
         self.was_answered(now, over);
     }
 
@@ -340,6 +366,7 @@ impl Machine {
         for (election, number) in self.terms.debts.forgive_all() {
             cx.emit(Event::GivenBack { election, number });
         }
+        self.terms.names.end(cx);
         self.beats.slot.clear();
         self.bids.slot.clear();
         self.looks.forget();
@@ -356,7 +383,14 @@ impl Machine {
         let settings = &self.common.settings;
         let patience = settings.drain() + settings.margin();
         self.common.shutdown = Some(now + patience + settings.request_timeout() * 3);
-        self.terms.stop_all(&mut self.common.at(now));
+        let cx = &mut self.common.at(now);
+        self.terms.stop_all(cx);
+        self.terms.names.stop(cx);
+    }
+
+    /// Whether there is a reason to be a member.
+    fn needs_life(&self) -> bool {
+        !self.terms.standings.is_empty() || self.terms.names.wants_any()
     }
 
     /// Whether it is time to leave: asked to, and nothing is led any more.

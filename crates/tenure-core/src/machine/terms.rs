@@ -12,6 +12,7 @@ use super::context::Context;
 use super::debts::Debts;
 use super::handover::Unconfirmed;
 use super::looks::Doubts;
+use super::names::Names;
 use super::standing::{Candidacy, Stage, Standings};
 use super::trust::Trust;
 use super::{Decisions, Event};
@@ -21,6 +22,7 @@ use crate::{ElectionName, Mono, Priority, TermNumber};
 pub(super) struct Terms {
     pub(super) standings: Standings,
     pub(super) debts: Debts,
+    pub(super) names: Names,
     pub(super) trust: Trust,
     /// Led, but not confirmed yet.
     pub(super) unconfirmed: Option<Unconfirmed>,
@@ -100,18 +102,19 @@ impl Terms {
         self.debts.owe_unknown(&mut self.standings, election, number);
     }
 
-    /// Whether the store holds, or may hold, a term for this member. A bid
+    /// Whether the store holds, or may hold, a term or a name for this member. A bid
     /// that was not answered may have won: if its heartbeats wrote the long ttl
     /// of an idle member, a crash would keep the others waiting for that long.
     pub(super) fn holds_anything(&self) -> bool {
         let terms = self.standings.held() + self.debts.terms();
-        terms + self.standings.unclear() > 0
+        terms + self.standings.unclear() > 0 || self.names.holds_any()
     }
 
     /// Whether nothing keeps a member that shuts down from leaving: nothing is led any
     /// more, and no lost work may still run.
     pub(super) fn is_free_to_leave(&self, decide: Decisions) -> bool {
-        self.standings.held() == 0 && !decide.waits_for_work(self.debts.must_wait())
+        let may_run = self.debts.must_wait() || self.names.must_wait();
+        self.standings.held() == 0 && !decide.waits_for_work(may_run)
     }
 
     /// The life is over, and what belonged to it is too. Who still stands stands again

@@ -8,6 +8,8 @@ mod handover;
 mod hints;
 mod many;
 mod membership;
+mod names;
+mod names_random;
 mod random;
 mod release;
 mod rollback;

@@ -48,16 +48,21 @@ pub(super) fn trusted_from(decide: Decisions, settings: &Settings, started: Mono
     started + decide.trust(settings)
 }
 
+/// How far anything that hangs on trust may be trusted.
+pub(super) fn trusted_until(terms: &Terms) -> Option<Mono> {
+    match &terms.unconfirmed {
+        Some(unconfirmed) => Some(unconfirmed.until),
+        None => terms.trust.until,
+    }
+}
+
 impl Terms {
     /// When trust ends, if anything hangs on it.
     pub(super) fn trust_end(&self) -> Option<Mono> {
-        if self.standings.held() == 0 {
+        if self.standings.held() == 0 && !self.names.owns_any() {
             return None;
         }
-        match &self.unconfirmed {
-            Some(unconfirmed) => Some(unconfirmed.until),
-            None => self.trust.until,
-        }
+        trusted_until(self)
     }
 
     /// Records that the store confirmed the member's life by a request sent at

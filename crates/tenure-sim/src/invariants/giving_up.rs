@@ -92,7 +92,7 @@ fn allowed(request: &Request, entry: &Entry, handed: &BTreeSet<TermRef>) -> Resu
             own(&claim.member, None) || handed.contains(&term)
         }
         Request::Claim(_) => matches!(cause, ReleaseCause::Ended(_) | ReleaseCause::Left),
-        Request::Join(_) => false,
+        Request::Join(_) | Request::Bind(_) => false,
         Request::Read(_) | Request::Heartbeat(_) => false,
     };
     if fine { Ok(()) } else { Err(format!("{election}#{number} of {member} was ended by another")) }

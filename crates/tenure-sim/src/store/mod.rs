@@ -107,6 +107,7 @@ impl SimStore {
                 self.state.release(now, wall, release);
                 Reply::Release
             }
+            Request::Bind(bind) => Reply::Bind(self.state.bind(now, wall, bind)),
             Request::Read(query) => Reply::Read(self.state.read(now, query)),
         }
     }

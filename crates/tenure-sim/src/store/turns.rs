@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tenure_core::{
     Amend, Amended, Beat, ElectionName, Entry, Heartbeat, MemberRef, Mono, Namespace, Query,
-    Request, RequestId, Seq, Snapshot, TermNumber, Which,
+    Request, RequestId, Rev, Seq, Snapshot, TermNumber, Which,
 };
 use tenure_rules::{Looked, MemberRow, Turn, Want};
 use tenure_store::{Capabilities, Error, MemoryRows, Page, Result, Rows, Store, TurnStore, Turned};
@@ -88,7 +88,7 @@ impl Rows for Remote {
         }
     }
 
-    async fn wait(&self, _: &Namespace, _: Seq) -> Result<()> {
+    async fn wait(&self, _: &Namespace, _: Seq, _: Rev) -> Result<()> {
         // Nobody follows here: the world sends the hints.
         std::future::pending().await
     }

@@ -137,6 +137,8 @@ impl World {
             | Event::RolledBack { .. }
             | Event::Standby { .. }
             | Event::GivenBack { .. }
+            | Event::NameAnswered { .. }
+            | Event::NamesLost { .. }
             | Event::Left { .. } => {}
         }
     }

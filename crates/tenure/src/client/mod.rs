@@ -13,7 +13,10 @@ mod operator;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tenure_core::{Amend, Amended, MemberId, Namespace, Note, Query, Seq, Settings, Snapshot};
+use tenure_core::{
+    Amend, Amended, MemberId, NamesView, Namespace, Note, Query, Seq, Settings, Snapshot,
+    WhichNames,
+};
 use tenure_store::{Capabilities, SharedStore};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -135,6 +138,11 @@ impl Client {
         background.spawn_on(work, &self.runtime);
     }
 
+    /// Where this client's requests and timers run.
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
     /// A client of the same store, on the same runtime, for another namespace.
     fn beside(&self, party: Party) -> Result<Self> {
         let _here = self.runtime.enter();
@@ -177,6 +185,10 @@ impl Client {
 
     pub(crate) async fn amend(&self, amend: Amend) -> Result<Amended> {
         self.ask(Effect::Writes, |store, ns| async move { store.amend(&ns, &amend).await }).await
+    }
+
+    pub(crate) async fn names(&self, which: WhichNames) -> Result<NamesView> {
+        self.ask(Effect::Reads, |store, ns| async move { store.names(&ns, &which).await }).await
     }
 
     /// Who asks, in the journal.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tenure_core::{
-    Amend, Amended, ElectionName, ElectionView, Entry, Examined, MemberId, MemberView, Namespace,
-    Query, Seq, Which,
+    Amend, Amended, ElectionName, ElectionView, Entry, Examined, MemberId, MemberView, NamesView,
+    Namespace, Query, Seq, Which, WhichNames,
 };
 use tenure_store::Capabilities;
 
@@ -102,6 +102,12 @@ impl Operator {
     /// The live members of the namespace.
     pub async fn members(&self) -> Result<Vec<MemberView>> {
         Ok(self.client.read(Query::members()).await?.members)
+    }
+
+    /// Names of the namespace, all of one moment; an error if the store keeps none.
+    pub async fn names(&self, which: WhichNames) -> Result<NamesView> {
+        self.client.first_capabilities().keeps_names()?;
+        self.client.names(which).await
     }
 
     /// Every election of the namespace, with its candidates.

@@ -7,6 +7,8 @@ pub(crate) mod driver;
 mod election;
 mod lead;
 mod leadership;
+mod names;
+mod owned;
 pub(crate) mod reign;
 mod subscription;
 
@@ -16,7 +18,7 @@ use std::time::Duration;
 
 use tenure_core::{
     Amended, ElectionName, ElectionView, Examined, HeldUp, Input, MemberId, MemberRef, MemberView,
-    Namespace, Seq, Settings, Term,
+    Mono, Namespace, Seq, Settings, Term,
 };
 use tenure_store::{Capabilities, SharedStore};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -26,6 +28,7 @@ pub use callbacks::Callbacks;
 pub use campaigns::Campaigns;
 pub use election::Election;
 pub use leadership::{Leadership, Stopping};
+pub use names::{NameError, NameHints, Names, Registration};
 pub use subscription::{Change, HoldingSubscription, Subscription};
 
 use crate::client::Client;
@@ -214,6 +217,19 @@ impl Tenure {
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         self.shared.operator.capabilities()
+    }
+
+    /// This member's clock, on which trust is counted. It counts suspended time, and in a
+    /// [`testing::Stage`](crate::testing::Stage) it is the stage's.
+    #[must_use]
+    pub fn now(&self) -> Mono {
+        self.shared.time.now()
+    }
+
+    /// Waits until this moment of the member's clock, roughly: for pauses, not for trust.
+    pub async fn sleep_until(&self, at: Mono) {
+        let runtime = self.shared.client.runtime();
+        self.shared.time.sleep_on(runtime, at.since(self.now())).await;
     }
 
     /// Becomes a member without standing for anything, so that others see it in

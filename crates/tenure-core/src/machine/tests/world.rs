@@ -98,6 +98,7 @@ impl World {
             Request::Claim(claim) => Reply::Claim(self.claim(claim)),
             Request::Release(release) => self.release(release),
             Request::Read(query) => self.read(query),
+            Request::Bind(_) => unreachable!("names have a world of their own"),
             Request::Leave(member) => {
                 if self.member.as_ref() == Some(member) {
                     self.end();

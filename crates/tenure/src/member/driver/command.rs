@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{ElectionName, Input, Priority, TermRef};
+use tenure_core::{ElectionName, Input, Name, Priority, TermRef, Token};
 use tokio::sync::{mpsc, oneshot};
 
+use super::NameCommand;
 use crate::Result;
 use crate::member::reign::Reign;
 
@@ -30,6 +31,18 @@ pub(crate) enum Command {
     Withdraw {
         election: ElectionName,
         ticket: u64,
+    },
+    /// Operations on names, asked for together.
+    Bind(Vec<NameCommand>),
+    /// Nobody waits for this operation any more.
+    WithdrawName {
+        name: Name,
+        ticket: u64,
+    },
+    /// The owner's handle of a name is gone.
+    LetGoOfName {
+        name: Name,
+        token: Token,
     },
     /// Tells whether the store confirmed, in time, that it has a lost term back.
     Confirm {
@@ -96,6 +109,9 @@ impl fmt::Debug for Command {
             Command::Stand { .. } => "Stand",
             Command::StandForAll { .. } => "StandForAll",
             Command::Withdraw { .. } => "Withdraw",
+            Command::Bind(_) => "Bind",
+            Command::WithdrawName { .. } => "WithdrawName",
+            Command::LetGoOfName { .. } => "LetGoOfName",
             Command::Confirm { .. } => "Confirm",
             Command::Idle { .. } => "Idle",
             Command::Shutdown { .. } => "Shutdown",

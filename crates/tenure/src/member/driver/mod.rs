@@ -8,6 +8,7 @@
 
 mod board;
 mod command;
+mod names;
 mod start;
 mod waits;
 
@@ -23,8 +24,10 @@ use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use board::{Board, PostedChange, Present};
 pub(crate) use command::{CampaignOutcome, Command, OutcomeSender, Patience};
+pub(crate) use names::{NameCommand, NameOutcome};
 pub(crate) use start::{Connection, Plan, Reach, Started, random, wait_for_end};
 
+use self::names::NameWaits;
 use self::waits::{Campaign, Over, Waits};
 use crate::Error;
 use crate::client::Client;
@@ -48,6 +51,7 @@ struct Driver {
     /// What is led, and the ticket of the campaign that won it.
     reigns: HashMap<ElectionName, (Arc<Reign>, u64)>,
     waits: Waits,
+    names: NameWaits,
     leaving: Vec<oneshot::Sender<bool>>,
     /// Set once the member has left: whether the store confirmed it.
     left: Option<bool>,
@@ -180,6 +184,9 @@ impl Driver {
                 self.feed(Input::StandForAll { elections, priority: Priority::default() });
             }
             Command::Withdraw { election, ticket } => self.withdraw(election, ticket),
+            Command::Bind(commands) => self.bind(commands),
+            Command::WithdrawName { name, ticket } => self.withdraw_name(name, ticket),
+            Command::LetGoOfName { name, token } => self.let_go_of_name(name, token),
             Command::Confirm { term, confirm } => self.confirm(term, confirm),
             Command::Idle { done } => {
                 tokio::spawn(async {
@@ -294,6 +301,8 @@ impl Driver {
             Event::GivenBack { election, number } => {
                 self.waits.given_back(&TermRef { election, number });
             }
+            Event::NameAnswered { ticket, answer } => self.on_name_answered(ticket, answer),
+            Event::NamesLost { names, reason } => self.on_names_lost(names, reason),
             Event::Withdrawn { election } => {
                 self.board.health().no_longer_waits(&election);
                 if let Some(campaign) = self.waits.take(&election) {
@@ -399,6 +408,7 @@ impl Drop for Driver {
             drop(reign.end(LostReason::TrustEnded));
             self.board.lost(&election, LostReason::TrustEnded);
         }
+        self.names.end();
         self.client.close();
     }
 }

@@ -235,6 +235,7 @@ impl Newcomer {
             trust: Arc::default(),
             reigns: HashMap::new(),
             waits: Waits::default(),
+            names: super::NameWaits::default(),
             leaving: Vec::new(),
             left: None,
             replies,

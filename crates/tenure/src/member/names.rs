@@ -1,0 +1,383 @@
+//! Names of a member: taking, changing and dropping them, and reading everybody's.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{
+    Binding, Hint, Input, LostReason, Name, NameAnswer, NameWish, NamesView, TermRef, Token, Value,
+    WhichNames,
+};
+use tokio::sync::oneshot;
+
+use crate::feed::Hints;
+use crate::member::Shared;
+use crate::member::driver::{Command, NameCommand, NameOutcome};
+use crate::member::owned::Owned;
+use crate::{Error, Leadership, Result, Tenure};
+
+/// The names of a member's namespace, from [`Tenure::names`]. The crate `tenure-registry`
+/// builds a registry with local lookups on it.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// use tenure::{Name, NameError, Value};
+///
+/// let tenure = tenure::Tenure::connect("memory:").await?;
+/// let name = Name::new("user/42")?;
+/// let mine = tenure.names().take(name.clone(), Value::at("10.0.0.7:9000")?).await?;
+/// assert!(mine.is_current());
+///
+/// let again = tenure.names().take(name, Value::empty()).await;
+/// assert!(matches!(again, Err(NameError::Taken(binding)) if binding.token == mine.token()));
+/// mine.release().await?;
+/// # Ok(()) })
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Names {
+    shared: Arc<Shared>,
+}
+
+impl Tenure {
+    /// The names of this member's namespace.
+    #[must_use]
+    pub fn names(&self) -> Names {
+        Names { shared: self.shared.clone() }
+    }
+}
+
+impl Names {
+    /// Takes a name for this member, if it is free. An answer is waited for as long as the
+    /// member's ttl; after that it is [`NameError::Unknown`], and whatever the store did is
+    /// undone as soon as it can be reached. Drop the future to stop waiting earlier.
+    pub async fn take(&self, name: Name, value: Value) -> Result<Registration, NameError> {
+        self.take_under(name, value, None).await
+    }
+
+    /// The same, if this leadership is still the newest of its election: the store compares in
+    /// the same step. Otherwise the answer is [`NameError::Fenced`].
+    pub async fn take_fenced(
+        &self,
+        name: Name,
+        value: Value,
+        leadership: &Leadership,
+    ) -> Result<Registration, NameError> {
+        let term = leadership.term();
+        let fence = TermRef::new(term.election.clone(), term.number);
+        self.take_under(name, value, Some(fence)).await
+    }
+
+    async fn take_under(
+        &self,
+        name: Name,
+        value: Value,
+        fence: Option<TermRef>,
+    ) -> Result<Registration, NameError> {
+        let take = (name, NameWish::Take { value }, fence);
+        let waiting = self.ask([take])?.pop().ok_or(Error::ShutDown)?;
+        waiting.registered().await
+    }
+
+    /// Takes many names: they go together, in as few requests as the store's batch allows.
+    /// Each has an answer of its own, in order.
+    pub async fn take_all(
+        &self,
+        names: impl IntoIterator<Item = (Name, Value)>,
+    ) -> Result<Vec<Result<Registration, NameError>>> {
+        let takes = names.into_iter().map(|(name, value)| (name, NameWish::Take { value }, None));
+        let waiting = self.ask(takes)?;
+        let mut answers = Vec::with_capacity(waiting.len());
+        for each in waiting {
+            answers.push(each.registered().await);
+        }
+        Ok(answers)
+    }
+
+    fn ask(
+        &self,
+        ops: impl IntoIterator<Item = (Name, NameWish, Option<TermRef>)>,
+    ) -> Result<Vec<Waiting>> {
+        self.shared.client.first_capabilities().keeps_names()?;
+        let mut waiting = Vec::new();
+        let mut commands = Vec::new();
+        for (name, wish, fence) in ops {
+            let ticket = self.shared.ticket();
+            let (reply, outcome) = oneshot::channel();
+            let shared = self.shared.clone();
+            let open = Open { shared, name: name.clone(), ticket, is_open: true };
+            waiting.push(Waiting { open, outcome });
+            commands.push(NameCommand { ticket, name, wish, fence, reply });
+        }
+        self.shared.send(Command::Bind(commands))?;
+        Ok(waiting)
+    }
+
+    /// Reads names from the store, all of one moment.
+    pub async fn read(&self, which: WhichNames) -> Result<NamesView> {
+        self.shared.client.names(which).await
+    }
+
+    /// Tells that names may have changed, as it happens. It is only a hint: read them.
+    pub fn hints(&self) -> Result<NameHints> {
+        Ok(NameHints { hints: self.shared.client.feed()?.hints()? })
+    }
+
+    /// Says that a read of the store did not show these bindings of this member, although they
+    /// were bound before: the store was rolled back. They are lost at once.
+    pub fn forgotten(&self, names: Vec<(Name, Token)>) -> Result<()> {
+        self.shared.send(Command::Tell(Input::NamesForgotten { names }))
+    }
+}
+
+/// Hints that names may have changed, from [`Names::hints`].
+#[derive(Debug)]
+pub struct NameHints {
+    hints: Hints,
+}
+
+impl NameHints {
+    /// Waits for a hint. Cancel-safe.
+    pub async fn next(&mut self) {
+        loop {
+            match self.hints.next().await {
+                // A life that is gone takes its names with it.
+                Hint::Names | Hint::Anything | Hint::Gone(_) => return,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// An operation whose answer is waited for. Dropped, it is withdrawn.
+struct Waiting {
+    open: Open,
+    outcome: oneshot::Receiver<NameOutcome>,
+}
+
+struct Open {
+    shared: Arc<Shared>,
+    name: Name,
+    ticket: u64,
+    is_open: bool,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if self.is_open {
+            let (name, ticket) = (self.name.clone(), self.ticket);
+            // A driver that is gone has nothing left to withdraw.
+            let _ = self.shared.send(Command::WithdrawName { name, ticket });
+        }
+    }
+}
+
+impl Waiting {
+    async fn outcome(mut self) -> Result<(NameOutcome, Arc<Shared>), NameError> {
+        let shared = self.open.shared.clone();
+        let limit = shared.client.settings().ttl();
+        let runtime = shared.client.runtime();
+        let Some(outcome) = shared.time.within_on(runtime, limit, &mut self.outcome).await else {
+            let because = shared.board.health().last_error.clone();
+            return Err(NameError::Unknown {
+                name: self.open.name.clone(),
+                waited: limit,
+                because,
+            });
+        };
+        self.open.is_open = false;
+        Ok((outcome.map_err(|_| Error::ShutDown)?, shared))
+    }
+
+    async fn registered(self) -> Result<Registration, NameError> {
+        match self.outcome().await? {
+            (NameOutcome::Owned(owned), shared) => Ok(Registration { owned, shared }),
+            (NameOutcome::Answered(answer), _) => Err(refused(*answer)),
+        }
+    }
+}
+
+fn refused(answer: NameAnswer) -> NameError {
+    match answer {
+        NameAnswer::Taken(binding) => NameError::Taken(Box::new(binding)),
+        NameAnswer::Bound { binding, .. } => NameError::Gone(Some(Box::new(binding))),
+        NameAnswer::Gone(there) => NameError::Gone(there.map(Box::new)),
+        NameAnswer::Fenced { newest } => NameError::Fenced { newest: newest.get() },
+        NameAnswer::ShutDown => NameError::Other(Error::ShutDown),
+    }
+}
+
+/// A name that this process owns. Ask [`is_current`](Self::is_current) before each side
+/// effect. Dropped, the name is given back.
+#[derive(Debug)]
+#[must_use = "dropping it gives the name back"]
+pub struct Registration {
+    owned: Arc<Owned>,
+    shared: Arc<Shared>,
+}
+
+impl Registration {
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        self.owned.name()
+    }
+
+    /// The fencing token: higher than any that the name had before.
+    #[must_use]
+    pub fn token(&self) -> Token {
+        self.owned.token()
+    }
+
+    /// The binding, as it was last confirmed.
+    #[must_use]
+    pub fn binding(&self) -> Binding {
+        self.owned.binding()
+    }
+
+    /// Whether the name is this process's at this moment. Reads two atomics and the clock.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.shared.time.now() < self.owned.trusted_until()
+    }
+
+    /// How long that holds, if nothing is heard from the store any more.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.owned.trusted_until().since(self.shared.time.now())
+    }
+
+    /// Waits until the name is lost, and says why. Fires without any request to the store.
+    pub async fn lost(&self) -> LostReason {
+        self.owned.lost().await
+    }
+
+    /// Publishes another value. The token stays.
+    pub async fn set(&self, value: Value) -> Result<Binding, NameError> {
+        let wish = NameWish::Change { token: self.token(), value };
+        match self.ask(wish).await? {
+            NameAnswer::Bound { binding, .. } => {
+                self.owned.changed_to(binding.clone());
+                Ok(binding)
+            }
+            answer => Err(refused(answer)),
+        }
+    }
+
+    /// Gives the name back, and waits for the store's confirmation. From the call on,
+    /// [`is_current`](Self::is_current) is false.
+    pub async fn release(self) -> Result<(), NameError> {
+        let token = self.token();
+        match self.ask(NameWish::Drop { token }).await? {
+            NameAnswer::Gone(_) => Ok(()),
+            // Leaving gives everything back.
+            NameAnswer::ShutDown => Ok(()),
+            answer => Err(refused(answer)),
+        }
+    }
+
+    async fn ask(&self, wish: NameWish) -> Result<NameAnswer, NameError> {
+        let names = Names { shared: self.shared.clone() };
+        let asked = names.ask([(self.name().clone(), wish, None)])?;
+        let waiting = asked.into_iter().next().ok_or(Error::ShutDown)?;
+        match waiting.outcome().await?.0 {
+            NameOutcome::Answered(answer) => Ok(*answer),
+            NameOutcome::Owned(owned) => Ok(NameAnswer::Taken(owned.binding())),
+        }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        let (name, token) = (self.name().clone(), self.token());
+        // A driver that is gone has left, and with it the name.
+        let _ = self.shared.send(Command::LetGoOfName { name, token });
+    }
+}
+
+/// Why a name is not this process's.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum NameError {
+    /// Somebody owns it: by whom, where and under which token is in the binding. It may be
+    /// this very member, by an earlier call.
+    Taken(Box<Binding>),
+    /// The store has not answered in time. If it did what was asked, that is undone.
+    Unknown {
+        /// The name.
+        name: Name,
+        /// How long an answer was waited for.
+        waited: Duration,
+        /// The store's last error, if there was one.
+        because: Option<String>,
+    },
+    /// The binding is over. What there is instead, if anything.
+    Gone(Option<Box<Binding>>),
+    /// The leadership that was named is not the newest of its election.
+    Fenced {
+        /// The newest term number.
+        newest: u64,
+    },
+    /// Anything else.
+    Other(Error),
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NameError::Taken(binding) => {
+                write!(f, "the name {} is taken", binding.name)?;
+                match &binding.owner {
+                    Some(owner) => write!(f, " by member {}", owner.id)?,
+                    None => f.write_str(", and bound to no member")?,
+                }
+                if let Some(endpoint) = binding.value.endpoint() {
+                    write!(f, " at {endpoint}")?;
+                }
+                write!(f, " under token {}", binding.token)?;
+                if binding.owner.is_some() {
+                    write!(f, "; what is left of that member's ttl is {:?}", binding.remaining)?;
+                }
+                Ok(())
+            }
+            NameError::Unknown { name, waited, because } => {
+                write!(
+                    f,
+                    "the store did not answer about the name {name} within {waited:?}: it may have \
+                     been done, and is undone as soon as the store can be reached; try again"
+                )?;
+                because.as_ref().map_or(Ok(()), |error| write!(f, " (its last error: {error})"))
+            }
+            NameError::Gone(Some(there)) => {
+                write!(
+                    f,
+                    "the binding is over: {} is bound under token {}",
+                    there.name, there.token
+                )
+            }
+            NameError::Gone(None) => f.write_str("the binding is over: the name is free"),
+            NameError::Fenced { newest } => write!(
+                f,
+                "the leadership is over: the newest term of its election is {newest}; nothing was \
+                 changed"
+            ),
+            NameError::Other(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NameError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            NameError::Other(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<Error> for NameError {
+    fn from(error: Error) -> Self {
+        NameError::Other(error)
+    }
+}
