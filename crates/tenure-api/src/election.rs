@@ -218,10 +218,16 @@ impl From<&Holder> for Leader {
 
 impl From<&Profile> for Metadata {
     fn from(profile: &Profile) -> Self {
-        match std::str::from_utf8(profile.metadata()) {
+        Self::of(profile.metadata())
+    }
+}
+
+impl Metadata {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        match std::str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.into()),
             Err(_) => {
-                let digits = profile.metadata().iter().map(|byte| format!("{byte:02x}"));
+                let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
                 Self::Bytes { hex: digits.collect() }
             }
         }

@@ -7,6 +7,7 @@ mod history;
 mod journal;
 mod member;
 mod moment;
+mod name;
 pub mod span;
 mod words;
 
@@ -22,6 +23,7 @@ pub use history::{ElectionHistory, Flapping, History, PastTerm};
 pub use journal::{Entry, Happening};
 pub use member::{Member, Members};
 pub use moment::{BadMoment, Moment};
+pub use name::{BoundName, BoundNames};
 pub use words::{Cause, Event, Loss, UnknownWord, Verdict};
 
 /// A duration as answers have it: whole milliseconds.

@@ -65,6 +65,10 @@ pub(crate) enum Command {
     Members,
     /// List the elections
     Elections,
+    /// List the names that are owned, and by whom
+    Names(NamesArgs),
+    /// Show who owns a name
+    Lookup(LookupArgs),
     /// Ask the leader to step down, or to hand over
     Resign(ResignArgs),
     /// Let nobody be newly elected; whoever leads goes on
@@ -103,6 +107,31 @@ pub(crate) enum Command {
     Codes,
 }
 
+/// `tenure names`
+#[derive(Debug, Args)]
+pub(crate) struct NamesArgs {
+    /// Only names that begin with this
+    pub(crate) prefix: Option<String>,
+    /// Only names whose index has this pair; may be given several times
+    #[arg(long = "where", value_name = "KEY=TEXT", value_parser = pair)]
+    pub(crate) pairs: Vec<(String, String)>,
+    /// Only names of this member
+    #[arg(long, value_name = "ID")]
+    pub(crate) owner: Option<String>,
+}
+
+/// `tenure lookup`
+#[derive(Debug, Args)]
+pub(crate) struct LookupArgs {
+    /// The name, with its scope: orders:user/42
+    pub(crate) name: String,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write it as KEY=TEXT")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
 impl Command {
     /// Whether it may write to the store, and so make one that is not there yet.
     pub(crate) fn writes(&self) -> bool {
@@ -119,6 +148,8 @@ impl Command {
             | Command::History(_)
             | Command::Members
             | Command::Elections
+            | Command::Names(_)
+            | Command::Lookup(_)
             | Command::Check(_)
             | Command::Fence(_)
             | Command::Top(_)

@@ -94,6 +94,8 @@ async fn with_store(context: &Context, command: Command) -> Outcome {
         Command::History(args) => verbs::history::run(context, &args).await,
         Command::Members => verbs::lists::members(context).await,
         Command::Elections => verbs::lists::elections(context).await,
+        Command::Names(args) => verbs::names::names(context, &args).await,
+        Command::Lookup(args) => verbs::names::lookup(context, &args).await,
         Command::Resign(args) => verbs::resign::run(context, &args).await,
         Command::Pause(args) => verbs::pause::pause(context, &args).await,
         Command::Resume(args) => verbs::pause::resume(context, &args).await,

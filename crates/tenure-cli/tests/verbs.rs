@@ -431,3 +431,31 @@ fn the_demo_plays_to_its_end_and_leaves_nothing() {
     }
     assert_eq!(std::fs::read_dir(world.dir()).unwrap().count(), 0, "it cleans up");
 }
+
+/// Names that a process has registered are listed, filtered and looked up, as text and as JSON.
+#[test]
+fn names_are_listed_and_looked_up() {
+    let world = World::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let taken = runtime.block_on(async {
+        let tenure = tenure::Tenure::builder(world.store()).id("web-1").connect().await.unwrap();
+        let value = tenure::Value::at("10.0.0.7:9000").unwrap();
+        let value = value.with_index([("role", "worker")]).unwrap();
+        let name = |text: &str| tenure::Name::new(text).unwrap();
+        let first = tenure.names().take(name("orders:user/42"), value).await.unwrap();
+        let second = tenure.names().take(name("orders:user/43"), tenure::Value::empty()).await;
+        (first, second.unwrap())
+    });
+    let listed = world.json(&["names", "orders:"]);
+    assert_eq!(listed["names"].as_array().unwrap().len(), 2);
+    assert_eq!(listed["names"][0]["token"], taken.0.token().get());
+    let workers = world.text(&["names", "--where", "role=worker", "--owner", "web-1"]);
+    assert!(workers.contains("user/42") && !workers.contains("user/43"), "{workers}");
+    assert_eq!(world.text(&["names", "--owner", "nobody-of-this-name"]), "no names\n");
+    assert_eq!(world.json(&["lookup", "orders:user/42"])["endpoint"], "10.0.0.7:9000");
+    let nobody = world.ask(&["lookup", "orders:user/44"]);
+    assert_eq!(nobody.status.code(), Some(4));
+    let said = String::from_utf8_lossy(&nobody.stdout).into_owned();
+    assert!(said.contains("nobody owns orders:user/44"), "{said}");
+    drop(taken);
+}

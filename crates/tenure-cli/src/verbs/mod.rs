@@ -6,6 +6,7 @@ pub(crate) mod doctor;
 pub(crate) mod evict;
 pub(crate) mod history;
 pub(crate) mod lists;
+pub(crate) mod names;
 pub(crate) mod papers;
 pub(crate) mod pause;
 pub(crate) mod resign;

@@ -1,0 +1,60 @@
+//! Names, as `tenure names` and `tenure lookup` answer.
+
+use serde::{Deserialize, Serialize};
+use tenure_core::Binding;
+
+use crate::{Metadata, Moment, millis};
+
+/// A name that is bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoundName {
+    /// The name.
+    pub name: String,
+    /// The fencing token.
+    pub token: u64,
+    /// The revision of its last change.
+    pub rev: u64,
+    /// The id of the member that owns it; `null` if it is bound to nobody.
+    pub owner: Option<String>,
+    /// Which life of that member.
+    pub incarnation: Option<String>,
+    /// Where it is served.
+    pub endpoint: Option<String>,
+    /// The pairs that it is found by.
+    pub index: Vec<(String, String)>,
+    /// The application's own bytes.
+    pub data: Metadata,
+    /// When it was taken, by the store's clock.
+    pub bound_at: Moment,
+    /// What is left of the owner's ttl.
+    pub expires_in_ms: u64,
+}
+
+/// The answer of `tenure names`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoundNames {
+    /// The namespace.
+    pub namespace: String,
+    /// The revision that the answer reflects.
+    pub rev: u64,
+    /// The names.
+    pub names: Vec<BoundName>,
+}
+
+impl From<&Binding> for BoundName {
+    fn from(binding: &Binding) -> Self {
+        let owner = binding.owner.as_ref();
+        Self {
+            name: binding.name.to_string(),
+            token: binding.token.get(),
+            rev: binding.rev.get(),
+            owner: owner.map(|owner| owner.id.to_string()),
+            incarnation: owner.map(|owner| owner.incarnation.to_string()),
+            endpoint: binding.value.endpoint().map(String::from),
+            index: binding.value.index().to_vec(),
+            data: Metadata::of(binding.value.data()),
+            bound_at: binding.bound_at.into(),
+            expires_in_ms: millis(binding.remaining),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The copy equals the store, whatever is missed in between (R1–R5).
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use tenure::{Incarnation, MemberId};
+
+use super::*;
+
+fn member(life: u128) -> MemberRef {
+    MemberRef::new(MemberId::new(format!("m{life}")).unwrap(), Incarnation::from_u128(life))
+}
+
+fn binding(name: &str, life: u128, token: u64, rev: u64) -> Binding {
+    Binding {
+        name: Name::new(name).unwrap(),
+        token: Token::new(token),
+        rev: Rev::new(rev),
+        owner: Some(member(life)),
+        value: Value::empty(),
+        remaining: Duration::from_secs(10),
+        bound_at: Timestamp::default(),
+    }
+}
+
+fn view(rev: u64, bindings: Vec<Binding>, lives: &[u128]) -> NamesView {
+    let owners = lives.iter().map(|life| (member(*life), Duration::from_secs(10))).collect();
+    NamesView { rev: Rev::new(rev), bindings, owners, ..NamesView::default() }
+}
+
+fn writer() -> (Arc<Copy>, Writer) {
+    let copy = Arc::new(Copy::new());
+    (copy.clone(), Writer::new(copy))
+}
+
+const NOW: Mono = Mono::from_millis(1_000);
+
+/// R4: a life that is gone takes its names with it, and no other's; nobody wrote that down.
+#[test]
+fn the_names_of_a_gone_life_vanish_and_no_others() {
+    let (copy, mut writer) = writer();
+    let all = vec![binding("a", 1, 1, 1), binding("b", 2, 2, 2), binding("c", 1, 3, 3)];
+    writer.apply(NamesView { whole: true, ..view(3, all, &[1, 2]) }, NOW);
+    let deltas = writer.apply(view(3, vec![], &[2]), NOW);
+    assert_eq!(deltas.len(), 2);
+    assert!(copy.get("a").is_none() && copy.get("c").is_none());
+    assert!(copy.get("b").is_some());
+}
+
+/// R2, U4: a late answer changes nothing.
+#[test]
+fn an_answer_that_was_overtaken_changes_nothing() {
+    let (copy, mut writer) = writer();
+    writer.apply(view(5, vec![binding("a", 1, 5, 5)], &[1]), NOW);
+    let late = NamesView { gone: vec![Name::new("a").unwrap()], ..view(4, vec![], &[1]) };
+    assert!(writer.apply(late, NOW).is_empty());
+    assert_eq!((copy.get("a").unwrap().0.token, copy.rev()), (Token::new(5), Rev::new(5)));
+}
+
+/// R1: what this process registered is seen before the store is asked, and an older answer
+/// does not take it away; one that knows of its end does.
+#[test]
+fn own_registrations_are_seen_at_once_and_outlive_older_answers() {
+    let (copy, mut writer) = writer();
+    writer.apply(view(1, vec![binding("x", 2, 1, 1)], &[2]), NOW);
+    writer.apply_own(binding("a", 1, 7, 7), NOW);
+    assert!(copy.get("a").is_some());
+    assert_eq!(copy.rev(), Rev::new(1), "the copy has not read that far");
+    let whole = NamesView { whole: true, ..view(6, vec![], &[1]) };
+    writer.apply(whole, NOW);
+    assert!(copy.get("a").is_some(), "it is newer than the answer");
+    let gone = NamesView { gone: vec![Name::new("a").unwrap()], ..view(8, vec![], &[]) };
+    writer.apply(gone, NOW);
+    assert!(copy.get("a").is_none());
+}
+
+/// A name that this process has given back is not shown again by an answer that was on its
+/// way; another's binding of it is.
+#[test]
+fn a_released_name_is_not_shown_by_an_older_answer() {
+    let (copy, mut writer) = writer();
+    writer.apply_own(binding("a", 1, 7, 7), NOW);
+    writer.drop_own(&Name::new("a").unwrap(), Token::new(7));
+    writer.apply(view(7, vec![binding("a", 1, 7, 7)], &[1]), NOW);
+    assert!(copy.get("a").is_none());
+    writer.apply(view(9, vec![binding("a", 2, 9, 9)], &[1, 2]), NOW);
+    assert_eq!(copy.get("a").unwrap().0.token, Token::new(9));
+}
+
+/// M6: after a rollback the store's word counts, also where revisions went back.
+#[test]
+fn a_rolled_back_store_is_believed() {
+    let (copy, mut writer) = writer();
+    let all = vec![binding("a", 1, 8, 8), binding("b", 1, 9, 9)];
+    writer.apply(view(9, all, &[1]), NOW);
+    let back = NamesView { whole: true, ..view(3, vec![binding("b", 2, 3, 3)], &[2]) };
+    writer.apply(back, NOW);
+    assert!(copy.get("a").is_none());
+    assert_eq!(copy.get("b").unwrap().0.token, Token::new(3));
+}
+
+/// R5: where the store cannot be asked, names vanish with their owner's ttl.
+#[test]
+fn names_vanish_with_their_owners_ttl() {
+    let (copy, mut writer) = writer();
+    writer.apply(view(1, vec![binding("a", 1, 1, 1)], &[1]), NOW);
+    let end = writer.next_end().unwrap();
+    assert_eq!(end, NOW + Duration::from_secs(10));
+    assert!(writer.expire(NOW).is_empty());
+    assert_eq!(writer.expire(end).len(), 1);
+    assert!(copy.get("a").is_none());
+}
+
+/// R1, R3, Q8: over a thousand random gaps the copy equals the store.
+#[test]
+fn across_random_gaps_the_copy_equals_the_store() {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut roll = |sides: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % sides
+    };
+    let (copy, mut writer) = writer();
+    let mut store: BTreeMap<String, Binding> = BTreeMap::new();
+    let mut dropped: Vec<(u64, String)> = Vec::new();
+    let mut rev = 0;
+    // Which life each of four members has: none is used again.
+    let mut lives_of = [1, 2, 3, 4];
+    let mut last_life = 4;
+    for _ in 0..1_000 {
+        let since = copy.rev().get();
+        for _ in 0..roll(8) {
+            rev += 1;
+            let name = format!("n{}", roll(20));
+            let who = usize::try_from(roll(4)).unwrap();
+            let life: u128 = lives_of[who];
+            match roll(4) {
+                0 => {
+                    if store.remove(&name).is_some() {
+                        dropped.push((rev, name));
+                    }
+                }
+                1 => {
+                    store.retain(|_, binding| binding.owner != Some(member(life)));
+                    last_life += 1;
+                    lives_of[who] = last_life;
+                }
+                _ => {
+                    let token = store.get(&name).map_or(rev, |old| old.token.get());
+                    let life = store
+                        .get(&name)
+                        .map_or(life, |old| old.owner.as_ref().unwrap().incarnation.as_u128());
+                    store.insert(name.clone(), binding(&name, life, token, rev));
+                }
+            }
+        }
+        let changed: Vec<_> = store.values().filter(|b| b.rev.get() > since).cloned().collect();
+        let gone = dropped.iter().filter(|(at, name)| *at > since && !store.contains_key(name));
+        let gone = gone.map(|(_, name)| Name::new(name).unwrap()).collect();
+        let mut lives: Vec<_> =
+            store.values().map(|b| b.owner.as_ref().unwrap().incarnation.as_u128()).collect();
+        lives.dedup();
+        writer.apply(NamesView { gone, ..view(rev, changed, &lives) }, NOW);
+        let (there, at) = copy.select(|_| true);
+        let there: Vec<_> = there.iter().map(|e| (e.name.to_string(), e.token, e.rev)).collect();
+        let wanted: Vec<_> = store.values().map(|b| (b.name.to_string(), b.token, b.rev)).collect();
+        let (mut there, mut wanted) = (there, wanted);
+        there.sort();
+        wanted.sort();
+        assert_eq!((there, at), (wanted, Rev::new(rev)));
+    }
+}

@@ -1,0 +1,54 @@
+//! Why a name could not be registered.
+
+use std::time::Duration;
+
+use tenure::{Binding, Name, NameError};
+
+/// Why a name could not be registered, changed, given back or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// Somebody owns it: by whom, where and under which token is in the binding. It may be
+    /// this very process, by an earlier call.
+    #[error("{}", NameError::Taken(.0.clone()))]
+    Taken(Box<Binding>),
+    /// The store has not answered in time: another answer than *taken*. If it did what was
+    /// asked, that is undone.
+    #[error("{}", unknown(.name, *.waited, .because.as_deref()))]
+    Unknown {
+        /// The name, with its scope.
+        name: Name,
+        /// How long an answer was waited for.
+        waited: Duration,
+        /// The store's last error, if there was one.
+        because: Option<String>,
+    },
+    /// The registration is over. What there is instead, if anything.
+    #[error("{}", NameError::Gone(.0.clone()))]
+    Gone(Option<Box<Binding>>),
+    /// The scope cannot be used.
+    #[error("the scope {0:?} cannot be used: it must not be empty or contain ':'")]
+    Scope(String),
+    /// Anything else.
+    #[error(transparent)]
+    Other(#[from] tenure::Error),
+}
+
+fn unknown(name: &Name, waited: Duration, because: Option<&str>) -> NameError {
+    NameError::Unknown { name: name.clone(), waited, because: because.map(String::from) }
+}
+
+impl From<NameError> for RegisterError {
+    fn from(error: NameError) -> Self {
+        match error {
+            NameError::Taken(binding) => RegisterError::Taken(binding),
+            NameError::Unknown { name, waited, because } => {
+                RegisterError::Unknown { name, waited, because }
+            }
+            NameError::Gone(there) => RegisterError::Gone(there),
+            NameError::Other(error) => RegisterError::Other(error),
+            // A fence is given by `singleton` alone, which stands again.
+            _ => RegisterError::Gone(None),
+        }
+    }
+}

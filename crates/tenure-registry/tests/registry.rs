@@ -1,0 +1,251 @@
+//! Registries of several members on one store: uniqueness, copies, watches, take-over.
+
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use tenure::testing::{HintFault, Stage};
+use tenure::{Rev, Value};
+use tenure_registry::{Change, Got, RegisterError, Registry};
+
+async fn within<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), work).await.expect("it does not come to its end")
+}
+
+async fn two() -> (Stage, Registry, Registry) {
+    let stage = Stage::new();
+    let a = Registry::open(&stage.connect("a").await.unwrap(), "orders").unwrap();
+    let b = Registry::open(&stage.connect("b").await.unwrap(), "orders").unwrap();
+    within(a.ready()).await;
+    within(b.ready()).await;
+    (stage, a, b)
+}
+
+/// Read-after-register (Horde #267, #223, #247): the process that registers finds it at once;
+/// any other that was told the revision finds it after `reached`, and in the store at once.
+#[tokio::test]
+async fn what_was_registered_is_found() {
+    let (_stage, a, b) = two().await;
+    for n in 0..100 {
+        let name = format!("user/{n}");
+        let mine = a.register(&name, Value::at("10.0.0.7:9000").unwrap()).await.unwrap();
+        let found = a.lookup(&name).unwrap();
+        assert_eq!((found.token(), found.as_str()), (mine.token(), &*name));
+        assert!(b.lookup_consistent(&name).await.unwrap().is_some());
+        within(b.reached(mine.rev())).await;
+        assert_eq!(b.lookup(&name).unwrap().token(), mine.token());
+        mine.release().await.unwrap();
+        assert!(a.lookup(&name).is_none());
+    }
+}
+
+/// A value that was set is never lost (Horde #258), and a refusal says by whom (U7).
+#[tokio::test]
+async fn a_value_is_kept_and_a_refusal_says_by_whom() {
+    let (_stage, a, b) = two().await;
+    let mine = a.register("n", Value::empty()).await.unwrap();
+    mine.set(Value::at("h:1").unwrap().with_index([("role", "worker")]).unwrap()).await.unwrap();
+    within(b.reached(mine.rev())).await;
+    assert_eq!(b.lookup("n").unwrap().value().endpoint(), Some("h:1"));
+    assert_eq!(b.query([("role", "worker")]).len(), 1);
+    assert!(b.query([("role", "cook")]).is_empty());
+    let refused = b.register("n", Value::empty()).await.unwrap_err();
+    let RegisterError::Taken(binding) = &refused else { panic!("{refused}") };
+    assert_eq!(binding.owner.as_ref().unwrap().id.as_str(), "a");
+    assert!(refused.to_string().contains("by member a at h:1"), "{refused}");
+}
+
+/// Scopes are apart, and a name of one is not seen in another.
+#[tokio::test]
+async fn scopes_are_apart() {
+    let (_stage, a, _) = two().await;
+    let other = a.scope("users").unwrap();
+    let _one = a.register("n", Value::empty()).await.unwrap();
+    assert!(other.lookup("n").is_none());
+    let _two = other.register("n", Value::empty()).await.unwrap();
+    assert_eq!((a.all().len(), other.all().len()), (1, 1));
+    for bad in ["", "a:b"] {
+        let refused = a.scope(bad).unwrap_err().to_string();
+        assert!(refused.contains("cannot be used"), "{refused}");
+    }
+    assert!(a.register(&"x".repeat(300), Value::empty()).await.is_err());
+    assert!(a.lookup(&"x".repeat(3_000)).is_none());
+}
+
+/// Of many who ask at once, one registers and the others find it.
+#[tokio::test]
+async fn one_of_many_registers() {
+    let (_stage, a, b) = two().await;
+    let asks = (0..20).map(|n| {
+        let registry = if n % 2 == 0 { a.clone() } else { b.clone() };
+        tokio::spawn(async move { registry.get_or_register("n", Value::empty).await.unwrap() })
+    });
+    let asks: Vec<_> = asks.collect();
+    let mut registered = Vec::new();
+    let mut tokens = Vec::new();
+    for ask in asks {
+        match within(ask).await.unwrap() {
+            Got::Registered(mine) => {
+                tokens.push(mine.token());
+                registered.push(mine);
+            }
+            Got::Found(binding) => tokens.push(binding.token),
+        }
+    }
+    assert_eq!(registered.len(), 1);
+    assert!(tokens.iter().all(|token| *token == registered[0].token()));
+}
+
+/// A watch begins with the present state, tells every change, and resumes from a revision.
+#[tokio::test]
+async fn a_watch_tells_every_change_and_resumes() {
+    let (_stage, a, b) = two().await;
+    let first = a.register("user/1", Value::empty()).await.unwrap();
+    within(b.reached(first.rev())).await;
+    let mut watch = b.watch("user/");
+    let Change::Resynced { names, rev } = within(watch.next()).await else { panic!() };
+    assert_eq!(names.len(), 1);
+    let second = a.register("user/2", Value::empty()).await.unwrap();
+    let _other = a.register("shard/1", Value::empty()).await.unwrap();
+    let Change::Registered(found) = within(watch.next()).await else { panic!() };
+    assert_eq!((found.as_str(), found.token()), ("user/2", second.token()));
+    second.set(Value::at("h:1").unwrap()).await.unwrap();
+    assert!(
+        matches!(within(watch.next()).await, Change::Changed(found) if found.as_str() == "user/2")
+    );
+    let token = first.token();
+    first.release().await.unwrap();
+    let Change::Released { name, token: of, .. } = within(watch.next()).await else { panic!() };
+    assert_eq!((name.as_str(), of), ("user/1", token));
+
+    let mut resumed = b.watch("user/").from(rev);
+    assert!(
+        matches!(within(resumed.next()).await, Change::Released { name, .. } if name == "user/1")
+    );
+    assert!(
+        matches!(within(resumed.next()).await, Change::Registered(found) if found.as_str() == "user/2")
+    );
+    let mut unknown = b.watch("user/").from(Rev::START);
+    assert!(matches!(within(unknown.next()).await, Change::Resynced { .. }));
+}
+
+/// R4, R5, U8: the names of a process that was ended vanish everywhere, and `keep` of another
+/// takes them over; a name is always freed (gproc #30).
+#[tokio::test]
+async fn a_kept_name_moves_when_its_owner_is_gone() {
+    let (stage, a, b) = two().await;
+    let mine = a.register("n", Value::empty()).await.unwrap();
+    let mut kept = b.keep("n", Value::empty()).unwrap();
+    stage.settle().await;
+    assert!(kept.token().is_none());
+    let operator = stage.connect("operator").await.unwrap();
+    operator.evict(&tenure::MemberId::new("a").unwrap(), true).await.unwrap();
+    let moved = async {
+        loop {
+            if let Some(token) = kept.token() {
+                break token;
+            }
+            stage.advance(Duration::from_secs(1)).await;
+        }
+    };
+    let token = within(moved).await;
+    assert!(token > mine.token());
+    assert_eq!(within(kept.held()).await, Some(token));
+    // The old owner hears of it with its next heartbeat.
+    stage.advance(Duration::from_secs(5)).await;
+    within(mine.lost()).await;
+}
+
+/// A lock is handed to who waits for it, one at a time.
+#[tokio::test]
+async fn a_lock_waits_for_its_turn() {
+    let (stage, a, b) = two().await;
+    let held = a.lock("job", Value::empty()).await.unwrap();
+    let waits = tokio::spawn(async move { b.lock("job", Value::empty()).await.unwrap() });
+    stage.settle().await;
+    assert!(!waits.is_finished());
+    let first = held.token();
+    held.release().await.unwrap();
+    let next = async {
+        while !waits.is_finished() {
+            stage.advance(Duration::from_millis(100)).await;
+        }
+    };
+    within(next).await;
+    assert!(within(waits).await.unwrap().token() > first);
+}
+
+/// R6: a copy that hears no hints converges within an owner's ttl all the same.
+#[tokio::test]
+async fn lost_hints_cost_time_and_nothing_else() {
+    let (stage, a, b) = two().await;
+    let first = a.register("first", Value::empty()).await.unwrap();
+    within(b.reached(first.rev())).await;
+    stage.faults().hints(HintFault::Drop);
+    let _second = a.register("second", Value::empty()).await.unwrap();
+    let converged = async {
+        while b.lookup("second").is_none() {
+            stage.advance(Duration::from_secs(1)).await;
+        }
+    };
+    within(converged).await;
+    assert!(first.is_current());
+}
+
+/// A singleton runs in one process, is found under its name, and ends with its work.
+#[tokio::test]
+async fn a_singleton_is_found_under_its_name() {
+    let (_stage, a, b) = two().await;
+    let value = Value::at("h:1").unwrap();
+    let inside = a.clone();
+    let done = a.singleton("billing", value, |leadership| {
+        let registry = inside.clone();
+        async move {
+            let found = registry.lookup("billing").unwrap();
+            assert!(leadership.is_current());
+            found.value().endpoint().map(String::from)
+        }
+    });
+    assert_eq!(within(done).await.unwrap().as_deref(), Some("h:1"));
+    assert!(b.lookup_consistent("billing").await.unwrap().is_none());
+    assert_eq!(a.leader_key(), "registry:orders");
+    assert!(a.leader().await.unwrap().is_none());
+}
+
+/// A thousand names go together, and are found together (R3).
+#[tokio::test]
+async fn many_names_are_registered_together() {
+    let (_stage, a, b) = two().await;
+    let batch = (0..1_000).map(|n| (format!("n{n}"), Value::empty()));
+    let all = a.register_all(batch).await.unwrap();
+    let newest = all.iter().map(|each| each.as_ref().unwrap().rev()).max().unwrap();
+    within(b.reached(newest)).await;
+    assert_eq!(b.all().len(), 1_000);
+}
+
+/// Where the store cannot tell what changed, the copy reads every name.
+#[tokio::test]
+async fn a_registry_works_over_compare_and_swap() {
+    use std::sync::Arc;
+    use tenure_cas::{CasOptions, CasStore, MemoryRegister};
+
+    let register = Arc::new(MemoryRegister::new());
+    let clock = Arc::new(tenure::BootClock);
+    let store = || {
+        let store = CasStore::new(register.clone(), clock.clone(), CasOptions::default());
+        Arc::new(store.unwrap())
+    };
+    let a = tenure::Tenure::with_store(store()).id("a").connect().await.unwrap();
+    let b = tenure::Tenure::with_store(store()).id("b").connect().await.unwrap();
+    let (a, b) = (Registry::open(&a, "s").unwrap(), Registry::open(&b, "s").unwrap());
+    within(a.ready()).await;
+    let mine = within(a.register("n", Value::empty())).await.unwrap();
+    assert_eq!(a.lookup("n").unwrap().token(), mine.token());
+    within(b.reached(mine.rev())).await;
+    assert_eq!(b.lookup("n").unwrap().token(), mine.token());
+    let refused = within(b.register("n", Value::empty())).await.unwrap_err();
+    assert!(matches!(refused, RegisterError::Taken(_)), "{refused}");
+    within(mine.release()).await.unwrap();
+    within(b.reached(Rev::START)).await;
+    assert!(b.lookup("n").is_none());
+}
