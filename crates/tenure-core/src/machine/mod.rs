@@ -58,6 +58,7 @@ mod membership;
 #[cfg(feature = "__lab")]
 mod mutation;
 mod names;
+mod queue;
 mod rollback;
 mod slot;
 mod standing;

@@ -30,6 +30,7 @@ use core::time::Duration;
 
 use super::context::Context;
 use super::membership::{Life, LifeOver};
+use super::queue::Queue;
 use super::slot::{Flight, Slot};
 use super::terms::Terms;
 use super::trust::{trusted_from, trusted_until};
@@ -46,7 +47,7 @@ pub(super) struct Names {
     /// What is to be done with each name, in order. The first of each line may be on its way.
     lines: BTreeMap<Name, VecDeque<Wanted>>,
     /// The names whose line has something to send, in the order of asking.
-    ready: VecDeque<Name>,
+    ready: Queue,
     /// Lost, and to be dropped when the work has had time to stop.
     owed: BTreeMap<Name, (Mono, Token)>,
     /// The same, by time.
@@ -162,7 +163,7 @@ impl Names {
         line.remove(at);
         if line.is_empty() {
             self.lines.remove(name);
-            self.ready.retain(|ready| ready != name);
+            self.ready.remove(name);
         }
     }
 
