@@ -11,6 +11,7 @@ mod journal;
 mod machine;
 mod member;
 mod names;
+mod reasons;
 mod request;
 mod settings;
 mod shown;

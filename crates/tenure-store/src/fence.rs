@@ -114,7 +114,14 @@ impl fmt::Display for FenceError {
     }
 }
 
-impl std::error::Error for FenceError {}
+impl std::error::Error for FenceError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Store(error) => Some(error),
+            Self::Superseded { .. } | Self::Stranger { .. } => None,
+        }
+    }
+}
 
 impl From<Error> for FenceError {
     fn from(error: Error) -> Self {

@@ -101,20 +101,42 @@ impl Error {
 }
 
 /// How a [`lead`](crate::Election::lead) scope ended other than well.
+///
+/// The work may fail with any error that can be boxed: one of its own, a boxed one, an
+/// `anyhow::Error`, a text. It is the source of this one:
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// use std::num::ParseIntError;
+/// use tenure::LeadError;
+///
+/// let tenure = tenure::Tenure::connect("memory:").await?;
+/// let work = |_| async { "x".parse::<u8>() };
+/// match tenure.election("nightly").lead(work).await {
+///     Err(LeadError::Work(error)) => assert!(error.is::<ParseIntError>()),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok(()) })
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum LeadError<E> {
+pub enum LeadError {
     /// There was no leadership to begin with.
     #[error(transparent)]
     Campaign(Error),
     /// The leadership was lost; the work was cancelled before anybody else
     /// could be told that the election is free.
-    #[error("the leadership was lost ({0:?}) and the work was cancelled")]
+    #[error("the leadership was lost ({0}) and the work was cancelled")]
     Lost(LostReason),
     /// The work failed; the term has been released.
     #[error("the work failed: {0}")]
-    Work(E),
+    Work(#[source] WorkError),
     /// The work panicked; the term has been released.
     #[error("the work panicked: {0}")]
     Panicked(String),
 }
+
+/// What the work under a leadership failed with.
+pub type WorkError = Box<dyn std::error::Error + Send + Sync>;

@@ -21,11 +21,11 @@ pub use client::{Operator, OperatorElection, PastTerm};
 pub use connect::schema;
 #[cfg(feature = "sqlite")]
 pub use connect::sqlite_url;
-pub use error::{Error, LeadError, Result};
+pub use error::{Error, LeadError, Result, WorkError};
 pub use feed::{JournalStream, Journalled, Observation, Observed, Observer};
 pub use member::{
-    Builder, Callbacks, Campaigns, Change, Election, HoldingSubscription, Leadership, NameError,
-    NameHints, Names, Registration, Status, Stopping, Subscription, Tenure,
+    Attempt, Builder, Callbacks, Campaigns, Change, Election, HoldingSubscription, Leadership,
+    NameError, NameHints, Names, Registration, Renewals, Status, Stopping, Subscription, Tenure,
 };
 #[cfg(feature = "metrics")]
 pub use metrics::MetricsRecorder;

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 type Heard = mpsc::UnboundedReceiver<String>;
-type Stood = JoinHandle<Result<(), LeadError<std::convert::Infallible>>>;
+type Stood = JoinHandle<Result<(), LeadError>>;
 
 /// What the callbacks of a test do when they are told.
 #[derive(Default)]

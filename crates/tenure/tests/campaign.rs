@@ -6,7 +6,7 @@ mod common;
 
 use common::{leader, secs, stands, within};
 use tenure::testing::{Fault, Stage, StoreVerb};
-use tenure::{Error, LostReason};
+use tenure::{Attempt, Error, LostReason};
 
 /// H15, F1: hours of outage do not end a campaign, and it wins after.
 #[tokio::test]
@@ -57,13 +57,21 @@ async fn a_try_wins_what_is_free_and_does_not_wait_for_what_is_not() {
     let (stage, a, leadership) = leader().await;
     let b = stage.connect("b").await.unwrap();
     let election = b.election("e");
-    assert!(within(election.try_campaign()).await.unwrap().is_none());
+    let tried = within(election.try_campaign()).await.unwrap();
+    let leader = tried.leader().map(|holder| holder.member.id.clone());
+    assert_eq!(leader.as_ref(), Some(a.id()), "it says who leads (L20): {tried:?}");
+    assert!(tried.leadership().is_none());
     stage.settle().await;
     let candidates = election.view().await.unwrap().candidates;
     assert!(candidates.iter().all(|c| c.member.id == *a.id()), "{candidates:?}");
     within(leadership.resign()).await.unwrap();
-    let won = within(election.try_campaign()).await.unwrap().unwrap();
+    let won = within(election.try_campaign()).await.unwrap();
+    let Attempt::Elected(won) = won else { panic!("{won:?}") };
     assert_eq!(won.token(), 2);
+    let again = within(election.try_campaign()).await.unwrap();
+    let Attempt::LedHere(held) = again else { panic!("{again:?}") };
+    drop(held);
+    assert!(won.is_current(), "a hold that is dropped gives nothing up");
 }
 
 /// A try says so when the store does not answer, with the store's error.

@@ -6,7 +6,7 @@ mod common;
 
 use common::{leader, secs, stands, within};
 use tenure::testing::StoreVerb;
-use tenure::{Amended, Error, LostReason, ReleaseCause};
+use tenure::{Amended, Attempt, Error, LostReason, ReleaseCause};
 
 /// A resignation is confirmed by the store before it returns.
 #[tokio::test]
@@ -159,7 +159,8 @@ async fn one_who_stepped_down_does_not_win_again_at_once() {
     });
     stage.settle().await;
     stage.advance(secs(6)).await;
-    assert!(within(tried).await.unwrap().unwrap().is_none(), "not now, and not an error");
+    let tried = within(tried).await.unwrap().unwrap();
+    assert!(tried.leadership().is_none(), "not now, and not an error");
 }
 
 /// E5: a step-down is meant for one term; a newer one is left alone.
@@ -192,7 +193,9 @@ async fn a_pause_keeps_the_incumbent_and_admits_nobody() {
     assert!(!campaign.is_finished(), "nobody is newly elected");
     let paused = b.election("e").view().await.unwrap().paused.unwrap();
     assert_eq!((paused.reason.as_str(), paused.by.as_str()), ("migrating", "a"));
-    assert!(within(a.election("e").try_campaign()).await.unwrap().is_none());
+    let tried = within(a.election("e").try_campaign()).await.unwrap();
+    let Attempt::NotNow(Some(view)) = tried else { panic!("{tried:?}") };
+    assert!(view.paused.is_some() && view.holder.is_none(), "{view:?}");
     b.election("e").resume().await.unwrap();
     stage.advance(secs(1)).await;
     assert_eq!(within(campaign).await.unwrap().token(), 2);

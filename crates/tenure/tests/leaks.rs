@@ -73,7 +73,7 @@ async fn five_hundred_starts_and_stops_leave_nothing_behind() {
         // Some lead, some only tried, some are stopped in the middle.
         let leadership = match n % 4 {
             0 => None,
-            _ => election.try_campaign().await.unwrap(),
+            _ => election.try_campaign().await.unwrap().leadership(),
         };
         drop(leadership);
         let stop = Instant::now();

@@ -139,7 +139,8 @@ async fn an_error_of_the_work_releases_the_term_and_is_reported() {
     let tenure = stage.connect("a").await.unwrap();
     let election = tenure.election("e");
     let outcome = within(election.lead(|_| async { Err::<(), _>("disk full") })).await;
-    assert!(matches!(outcome, Err(LeadError::Work("disk full"))), "{outcome:?}");
+    let Err(LeadError::Work(error)) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(error.to_string(), "disk full");
     assert!(election.leader().await.unwrap().is_none());
 }
 
@@ -182,7 +183,7 @@ async fn lead_always_leads_again_after_a_loss() {
         within(async { tokio::join!(tenure.shutdown(), stage.advance(secs(12))) }).await;
     assert!(shut.unwrap());
     let outcome = within(scope).await.unwrap();
-    assert!(matches!(outcome, Err(LeadError::Campaign(tenure::Error::ShutDown))), "{outcome:?}");
+    assert!(matches!(outcome, Ok(None)), "an orderly end (L9): {outcome:?}");
 }
 
 /// H1: the store hears of a loss only after the work is cancelled, also when
@@ -248,4 +249,17 @@ async fn a_stage_works_in_every_namespace() {
     assert_eq!(there.lose("e").await.unwrap(), Some(lost.number()));
     assert!(kept.is_current() && !lost.is_current());
     assert!(stage.in_namespace("a\u{0}b").is_err());
+}
+
+/// L11: the work's own error is the source of the scope's, and keeps its type.
+#[tokio::test]
+async fn the_error_of_the_work_is_the_source() {
+    let (_stage, tenure, leadership) = common::leader().await;
+    within(leadership.resign()).await.unwrap();
+    let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
+    let work = |_| async { Err::<(), _>(full()) };
+    let failed = within(tenure.election("e").lead(work)).await.unwrap_err();
+    assert_eq!(failed.to_string(), format!("the work failed: {}", full()));
+    let source = std::error::Error::source(&failed).expect("kept");
+    assert!(source.is::<std::io::Error>(), "{source:?}");
 }

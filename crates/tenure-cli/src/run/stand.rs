@@ -67,8 +67,10 @@ async fn elected(tenure: &Tenure, job: &Job<'_>, waited: Duration) -> Outcome<Le
             () = no_longer(true) => return Err(failing(tenure).unwrap_or_else(|| no_answer(&what()))),
         };
         return match answer {
-            Ok(Some(leadership)) => Ok(leadership),
-            Ok(None) => Err(not_now(&election, &args.election).await),
+            Ok(attempt) => match attempt.leadership() {
+                Some(leadership) => Ok(leadership),
+                None => Err(not_now(&election, &args.election).await),
+            },
             Err(error) => Err(failing(tenure).unwrap_or_else(|| error.into())),
         };
     }

@@ -8,7 +8,7 @@ mod server;
 
 use std::sync::Arc;
 
-use tenure::Tenure;
+use tenure::{Attempt, Tenure};
 use tenure_cas::{CasOptions, CasStore};
 use tenure_store::BootClock;
 
@@ -21,11 +21,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let store = CasStore::new(Arc::new(register), Arc::new(BootClock), CasOptions::default())?;
         let tenure = Tenure::with_store(Arc::new(store)).id(name).connect().await?;
         match tenure.election("nightly").try_campaign().await? {
-            Some(leadership) => {
+            Attempt::Elected(leadership) => {
                 println!("{name} leads with term {}", leadership.token());
                 leaders.push((tenure, leadership));
             }
-            None => println!("{name} waits: somebody leads"),
+            other => {
+                let leader = other.leader().map(|holder| holder.member.id.to_string());
+                println!("{name} does not lead: {} does", leader.unwrap_or("nobody".into()));
+            }
         }
     }
     Ok(())

@@ -14,7 +14,6 @@
 //!   driver's thread (F2).
 
 use std::any::Any;
-use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -144,7 +143,7 @@ impl Callbacks {
     /// released, and the panic is the error. If the future is dropped, the callback
     /// that runs is dropped, `on_lost` is told, and the term is given up; what still
     /// has the leadership is told to stop, and keeps the term within the drain.
-    pub async fn stand(mut self) -> Result<(), LeadError<Infallible>> {
+    pub async fn stand(mut self) -> Result<(), LeadError> {
         loop {
             let leadership = match self.election.campaign().await {
                 Ok(leadership) => leadership,

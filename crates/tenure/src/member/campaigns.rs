@@ -11,7 +11,7 @@ use tenure_core::ElectionName;
 use tokio::sync::mpsc;
 
 use crate::member::Shared;
-use crate::member::driver::{CampaignOutcome, Command};
+use crate::member::driver::{CampaignOutcome, Campaigned, Command};
 use crate::{Error, Leadership, Result};
 
 /// Campaigns for many elections, made by
@@ -59,12 +59,12 @@ impl Campaigns {
             };
             self.open.remove(&election);
             match outcome {
-                Ok(Some(reign)) => {
+                Ok(Campaigned::Won(reign)) => {
                     let leadership = Leadership::new(reign, self.shared.clone());
                     return Poll::Ready(Some(Ok(leadership)));
                 }
-                // Only who does not want to wait is told so.
-                Ok(None) => {}
+                // Only a caller that does not want to wait is told so.
+                Ok(Campaigned::NotNow(_)) => {}
                 Err(error) => return Poll::Ready(Some(Err(error))),
             }
         }

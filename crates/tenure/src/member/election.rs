@@ -12,10 +12,10 @@ use tracing::Instrument;
 
 use crate::feed::Observer;
 use crate::member::Shared;
-use crate::member::driver::{Command, OutcomeSender, Patience};
+use crate::member::driver::{Campaigned, Command, OutcomeSender, Patience};
 use crate::member::reign::{Phase, Reign};
 use crate::member::subscription::{HoldingSubscription, Subscription};
-use crate::{Error, Leadership, OperatorElection, PastTerm, Result};
+use crate::{Attempt, Error, Leadership, OperatorElection, PastTerm, Result};
 
 /// An election: stand for it, lead it, follow it, steer it.
 ///
@@ -60,29 +60,29 @@ impl Election {
     /// Stands until this member leads. No failure of the store ends it; drop
     /// the future to withdraw.
     pub async fn campaign(&self) -> Result<Leadership> {
-        match self.stand(Patience::Endless).await? {
-            Some(leadership) => Ok(leadership),
-            None => Err(Error::ShutDown),
-        }
+        self.stand(Patience::Endless).await?.leadership().ok_or(Error::ShutDown)
     }
 
     /// Stands for at most this long.
     pub async fn campaign_timeout(&self, limit: Duration) -> Result<Leadership> {
-        match self.stand(Patience::For(limit)).await? {
-            Some(leadership) => Ok(leadership),
-            None => Err(Error::ShutDown),
+        self.stand(Patience::For(limit)).await?.leadership().ok_or(Error::ShutDown)
+    }
+
+    /// Leads if the election is free now, and says otherwise who leads or why nobody can:
+    /// see [`Attempt`]. An error if the store does not answer in time, or if a campaign of
+    /// this member's is under way.
+    pub async fn try_campaign(&self) -> Result<Attempt> {
+        let limit = self.shared.client.settings().request_timeout() * 2;
+        match self.stand(Patience::OneAnswer(limit)).await {
+            Err(Error::AlreadyStanding(election)) => match self.hold_current() {
+                Some(held) => Ok(Attempt::LedHere(held)),
+                None => Err(Error::AlreadyStanding(election)),
+            },
+            attempt => attempt,
         }
     }
 
-    /// Leads if the election is free now; `None` if somebody else holds it, or
-    /// it is paused or kept for another. An error if the store does not answer
-    /// in time.
-    pub async fn try_campaign(&self) -> Result<Option<Leadership>> {
-        let limit = self.shared.client.settings().request_timeout() * 2;
-        self.stand(Patience::OneAnswer(limit)).await
-    }
-
-    async fn stand(&self, patience: Patience) -> Result<Option<Leadership>> {
+    async fn stand(&self, patience: Patience) -> Result<Attempt> {
         let election = self.name()?.clone();
         let (reply, answer) = oneshot::channel();
         let reply = OutcomeSender::One(reply);
@@ -92,15 +92,23 @@ impl Election {
         let span = tracing::info_span!(target: "tenure", "campaign", %election);
         let mut guard = WithdrawOnDrop { shared: &self.shared, election, ticket, standing: true };
         let answer = answer.instrument(span).await.map_err(|_| Error::ShutDown);
-        // StoreReply: the candidacy is over, or is a leadership now.
+        // With an answer the candidacy is over, or is a leadership now.
         guard.standing = false;
-        Ok(answer??.map(|reign| Leadership::new(reign, self.shared.clone())))
+        Ok(match answer?? {
+            Campaigned::Won(reign) => Attempt::Elected(Leadership::new(reign, self.shared.clone())),
+            Campaigned::NotNow(view) => Attempt::NotNow(view),
+        })
     }
 
     /// The reign of this process in this election, if it leads.
     fn current(&self) -> Option<Arc<Reign>> {
         let reign = self.shared.board.reign(self.name().ok()?)?;
         reign.is_current(&self.shared.time).then_some(reign)
+    }
+
+    /// A hold on the leadership that this process has now, also while it is asked to stop.
+    fn hold_current(&self) -> Option<Leadership> {
+        Leadership::holding(self.current()?, self.shared.clone(), |_| true)
     }
 
     /// A hold on the leadership that this process has now, if it has, for work that

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use tenure_core::LostReason;
 use tracing::Instrument;
 
-use crate::{Election, LeadError, Leadership};
+use crate::{Election, Error, LeadError, Leadership, WorkError};
 
 impl Election {
     /// Stands until this member leads, runs the work, and gives the term back.
@@ -41,10 +41,11 @@ impl Election {
     /// # Ok(()) })
     /// # }
     /// ```
-    pub async fn lead<T, E, F, Fut>(&self, work: F) -> Result<T, LeadError<E>>
+    pub async fn lead<T, E, F, Fut>(&self, work: F) -> Result<T, LeadError>
     where
         F: FnOnce(Leadership) -> Fut,
         Fut: Future<Output = Result<T, E>>,
+        E: Into<WorkError>,
     {
         let leadership = self.campaign().await.map_err(LeadError::Campaign)?;
         scope(leadership, work).await
@@ -52,8 +53,8 @@ impl Election {
 
     /// Leads again and again: whenever this member is elected the work runs,
     /// and whenever the leadership is lost it is cancelled and the member
-    /// stands again. Ends when the work breaks, fails or panics, or the member
-    /// is shut down.
+    /// stands again. Ends when the work breaks, fails or panics; and with `None` when the
+    /// member is shut down, which is not an error.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -76,19 +77,24 @@ impl Election {
     ///         }
     ///     })
     ///     .await?;
-    /// assert_eq!(last, 3);
+    /// assert_eq!(last, Some(3));
     /// # Ok(()) })
     /// # }
     /// ```
-    pub async fn lead_always<T, E, F, Fut>(&self, mut work: F) -> Result<T, LeadError<E>>
+    pub async fn lead_always<T, E, F, Fut>(&self, mut work: F) -> Result<Option<T>, LeadError>
     where
         F: FnMut(Leadership) -> Fut,
         Fut: Future<Output = Result<ControlFlow<T>, E>>,
+        E: Into<WorkError>,
     {
         loop {
-            let leadership = self.campaign().await.map_err(LeadError::Campaign)?;
+            let leadership = match self.campaign().await {
+                Ok(leadership) => leadership,
+                Err(Error::ShutDown) => return Ok(None),
+                Err(error) => return Err(LeadError::Campaign(error)),
+            };
             match scope(leadership, &mut work).await {
-                Ok(ControlFlow::Break(done)) => return Ok(done),
+                Ok(ControlFlow::Break(done)) => return Ok(Some(done)),
                 Ok(ControlFlow::Continue(())) | Err(LeadError::Lost(_)) => {}
                 Err(other) => return Err(other),
             }
@@ -132,10 +138,11 @@ impl Election {
 }
 
 /// Runs the work under the leadership and settles both.
-async fn scope<T, E, F, Fut>(leadership: Leadership, work: F) -> Result<T, LeadError<E>>
+async fn scope<T, E, F, Fut>(leadership: Leadership, work: F) -> Result<T, LeadError>
 where
     F: FnOnce(Leadership) -> Fut,
     Fut: Future<Output = Result<T, E>>,
+    E: Into<WorkError>,
 {
     let term = leadership.number().get();
     let span =
@@ -160,7 +167,7 @@ where
             }
             match outcome {
                 Ok(Ok(done)) => Ok(done),
-                Ok(Err(error)) => Err(LeadError::Work(error)),
+                Ok(Err(error)) => Err(LeadError::Work(error.into())),
                 Err(panic) => Err(LeadError::Panicked(panic_text(&*panic))),
             }
         }

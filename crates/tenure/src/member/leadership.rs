@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use crate::member::Shared;
 use crate::member::driver::Command;
 use crate::member::reign::{LetGo, Phase, Reign};
+use crate::member::renewals::Renewals;
 use crate::{Error, Result};
 
 /// One term, held by this process.
@@ -42,7 +43,7 @@ struct Held {
     shared: Arc<Shared>,
     /// Whether the term is given up with this hold: it is the campaign's own.
     campaigned: bool,
-    /// This hold was let go already, in so many words.
+    /// Whether this hold was let go explicitly.
     let_go: AtomicBool,
 }
 
@@ -172,6 +173,25 @@ impl Leadership {
     #[must_use]
     pub fn trusted_until(&self) -> Mono {
         self.held.reign.trusted_until()
+    }
+
+    /// Tells with each renewal how long the term may be trusted from then on, and ends when
+    /// the term is over: for a component that keeps a deadline of its own.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let tenure = tenure::Tenure::connect("memory:").await?;
+    /// let leadership = tenure.election("nightly").campaign().await?;
+    /// let mut renewals = leadership.renewed();
+    /// assert!(renewals.next().await.is_some(), "the present state");
+    /// leadership.resign().await?;
+    /// assert_eq!(renewals.next().await, None);
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub fn renewed(&self) -> Renewals {
+        Renewals::new(self.held.reign.clone(), self.held.shared.time.clone())
     }
 
     /// Returns once the term is lost, and why. Whatever was done since may

@@ -1,5 +1,6 @@
 //! A connected member: the loop around the machine, and what an application has of it.
 
+mod attempt;
 mod builder;
 mod callbacks;
 mod campaigns;
@@ -10,6 +11,7 @@ mod leadership;
 mod names;
 mod owned;
 pub(crate) mod reign;
+mod renewals;
 mod subscription;
 
 use std::sync::Arc;
@@ -23,12 +25,14 @@ use tenure_core::{
 use tenure_store::{Capabilities, SharedStore};
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub use attempt::Attempt;
 pub use builder::Builder;
 pub use callbacks::Callbacks;
 pub use campaigns::Campaigns;
 pub use election::Election;
 pub use leadership::{Leadership, Stopping};
 pub use names::{NameError, NameHints, Names, Registration};
+pub use renewals::Renewals;
 pub use subscription::{Change, HoldingSubscription, Subscription};
 
 use crate::client::Client;

@@ -56,15 +56,19 @@ pub(crate) enum Phase {
 
 /// A moment that one thread moves and many read.
 #[derive(Debug, Default)]
-pub(crate) struct TrustedUntil(AtomicU64);
+pub(crate) struct TrustedUntil {
+    nanos: AtomicU64,
+    moved: Notify,
+}
 
 impl TrustedUntil {
     pub(crate) fn set(&self, until: Mono) {
-        self.0.store(until.as_nanos(), Ordering::Release);
+        self.nanos.store(until.as_nanos(), Ordering::Release);
+        self.moved.notify_waiters();
     }
 
     pub(crate) fn get(&self) -> Mono {
-        Mono::from_nanos(self.0.load(Ordering::Acquire))
+        Mono::from_nanos(self.nanos.load(Ordering::Acquire))
     }
 }
 
@@ -231,6 +235,24 @@ impl Reign {
                 return phase;
             }
             changed.await;
+        }
+    }
+
+    /// Waits until the term may be trusted until another moment than `seen`; `None` once it
+    /// is over.
+    pub(crate) async fn renewed(&self, seen: Mono) -> Option<Mono> {
+        loop {
+            let moved = self.trust.moved.notified();
+            tokio::pin!(moved);
+            moved.as_mut().enable();
+            let until = self.trusted_until();
+            if until != seen {
+                return (until != Mono::ZERO).then_some(until);
+            }
+            tokio::select! {
+                () = moved => {}
+                _ = self.wait_for(|phase| matches!(phase, Phase::Lost(_))) => return None,
+            }
         }
     }
 

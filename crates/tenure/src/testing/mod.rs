@@ -17,11 +17,11 @@
 //! use tenure::{Election, LeadError, LostReason};
 //!
 //! // The code under test: it works until it is lost or asked to stop.
-//! async fn work(election: Election) -> Result<(), LeadError<std::io::Error>> {
+//! async fn work(election: Election) -> Result<(), LeadError> {
 //!     election
 //!         .lead(|leadership| async move {
 //!             leadership.stopping().await;
-//!             Ok(())
+//!             Ok::<(), std::io::Error>(())
 //!         })
 //!         .await
 //! }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{ElectionName, Input, Name, Priority, TermRef, Token};
+use tenure_core::{ElectionName, ElectionView, Input, Name, Priority, TermRef, Token};
 use tokio::sync::{mpsc, oneshot};
 
 use super::NameCommand;
@@ -49,7 +49,7 @@ pub(crate) enum Command {
         term: TermRef,
         confirm: oneshot::Sender<bool>,
     },
-    /// StoreReply when the driver and the tasks beside it have had every chance to go on:
+    /// Answered when the driver and the tasks beside it have had every chance to go on:
     /// for tests on a clock that stands.
     Idle {
         done: oneshot::Sender<()>,
@@ -59,9 +59,17 @@ pub(crate) enum Command {
     },
 }
 
-/// The outcome of a campaign. `None` means that somebody else holds the election
-/// and the caller did not want to wait.
-pub(crate) type CampaignOutcome = Result<Option<Arc<Reign>>>;
+/// How a campaign came to its end, unless by an error.
+#[derive(Debug)]
+pub(crate) enum Campaigned {
+    /// This member leads.
+    Won(Arc<Reign>),
+    /// The caller did not want to wait: what the store showed of the election.
+    NotNow(Option<Box<ElectionView>>),
+}
+
+/// The outcome of a campaign.
+pub(crate) type CampaignOutcome = Result<Campaigned>;
 
 /// Where the outcome of a campaign goes.
 #[derive(Debug)]

@@ -16,14 +16,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tenure_core::{
-    ElectionName, Event, Failed, Hint, Input, LostReason, Machine, Mono, Namespace, Outgoing,
-    Output, Priority, Reply, Request, RequestId, TermNumber, TermRef,
+    ElectionName, ElectionView, Event, Failed, Hint, Input, LostReason, Machine, Mono, Namespace,
+    Outgoing, Output, Priority, Reply, Request, RequestId, TermNumber, TermRef,
 };
 use tenure_store::SharedStore;
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use board::{Board, PostedChange, Present};
-pub(crate) use command::{CampaignOutcome, Command, OutcomeSender, Patience};
+pub(crate) use command::{CampaignOutcome, Campaigned, Command, OutcomeSender, Patience};
 pub(crate) use names::{NameCommand, NameOutcome};
 pub(crate) use start::{Connection, Plan, Reach, Started, random, wait_for_end};
 
@@ -312,7 +312,7 @@ impl Driver {
             Event::Standby { view } => {
                 self.board.health().saw(&view);
                 self.waits.note(&view);
-                self.on_standby(&view.election);
+                self.on_standby(view);
             }
             Event::Left { confirmed } => {
                 tracing::info!(target: "tenure", confirmed, "left");
@@ -337,7 +337,7 @@ impl Driver {
         self.reigns.insert(election.clone(), (reign.clone(), ticket));
         self.board.elected(reign.clone());
         self.metrics.record(Metric::Elected { election: election.clone(), number });
-        let told = campaign.is_some_and(|c| c.reply.send(&election, Ok(Some(reign))));
+        let told = campaign.is_some_and(|c| c.reply.send(&election, Ok(Campaigned::Won(reign))));
         // Nobody waits any more: give it back at once.
         if !told && let Some(input) = self.forsake(&election) {
             self.machine.handle(self.time.now(), input);
@@ -362,15 +362,16 @@ impl Driver {
         }
     }
 
-    /// The store has answered that the election is not free: whoever did not
-    /// want to wait has the answer.
-    fn on_standby(&mut self, election: &ElectionName) {
+    /// The store has answered that the election is not free: a caller that did not want to
+    /// wait has its answer.
+    fn on_standby(&mut self, view: Box<ElectionView>) {
+        let election = view.election.clone();
         let impatient = |c: &Campaign| matches!(c.patience, Patience::OneAnswer(_));
-        if self.waits.campaign(election).is_some_and(impatient)
-            && let Some(campaign) = self.waits.take(election)
+        if self.waits.campaign(&election).is_some_and(impatient)
+            && let Some(campaign) = self.waits.take(&election)
         {
-            campaign.reply.send(election, Ok(None));
-            self.machine.handle(self.time.now(), Input::Withdraw { election: election.clone() });
+            campaign.reply.send(&election, Ok(Campaigned::NotNow(Some(view))));
+            self.machine.handle(self.time.now(), Input::Withdraw { election });
         }
     }
 
@@ -387,7 +388,7 @@ impl Driver {
             let outcome = match (campaign.patience, because) {
                 // The store answers, but this member may not lead for now: it
                 // stepped down a moment ago.
-                (Patience::OneAnswer(_), None) => Ok(None),
+                (Patience::OneAnswer(_), None) => Ok(Campaigned::NotNow(None)),
                 (_, because) => {
                     let because = because.or(campaign.why_not());
                     let waited = now.since(campaign.since);
