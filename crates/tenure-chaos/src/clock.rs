@@ -1,18 +1,12 @@
-//! The common clock: every process of one kernel reads the same one, and it goes
-//! on while the machine sleeps. It is the clock that trust is measured on.
+//! Times as a run writes them down: nanoseconds of the clock that trust is measured on,
+//! which every process of one kernel reads.
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+pub(crate) use tenure_testkit::stamp as now;
 
 /// Nanoseconds since the machine started.
 pub type Nanos = u64;
-
-/// Now.
-pub(crate) fn now() -> Nanos {
-    let now = clock_gettime(ClockId::Boottime);
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
-}
 
 /// What this process takes for the time of day, in seconds. It is written down
 /// to show that a clock was jumped, and decides nothing.

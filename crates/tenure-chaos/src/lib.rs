@@ -9,7 +9,6 @@ mod holder;
 mod keeper;
 mod nemesis;
 mod options;
-mod proxy;
 mod record;
 mod report;
 mod rng;

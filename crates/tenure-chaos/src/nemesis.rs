@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tenure_testkit::proxy::{Flow, Proxy, Side};
 use tokio::task::JoinHandle;
 
 use crate::books;
@@ -12,7 +13,6 @@ use crate::clock::{self, Nanos};
 use crate::crew::Crew;
 use crate::failure::{Failure, Outcome};
 use crate::keeper::Keeper;
-use crate::proxy::{Flow, Proxy, Side};
 use crate::rollback::Past;
 use crate::schedule::{Aim, Fault, Planned};
 use crate::succession::Succession;
@@ -219,7 +219,7 @@ impl<'r> Nemesis<'r> {
             Fault::StoreKill { down_for } => self.kill_store(fault, down_for).await,
             Fault::Cut { aim } => self.network(fault, aim, Duration::ZERO, Proxy::cut),
             Fault::HalfClose { aim, toward_store } => {
-                let side = if toward_store { Side::ToStore } else { Side::ToWorker };
+                let side = if toward_store { Side::ToServer } else { Side::ToClient };
                 self.network(fault, aim, Duration::ZERO, |proxy| proxy.half_close(side))
             }
             Fault::Delay { aim, by, lasting } => {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure::Tenure;
+use tenure_testkit::Proxy;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::books::Books;
@@ -16,7 +17,6 @@ use crate::failure::{Doing, Failure, Outcome};
 use crate::keeper::Keeper;
 use crate::nemesis::{History, Mark, Nemesis, Victim};
 use crate::options::{Options, StoreKind};
-use crate::proxy::Proxy;
 use crate::record::Line;
 use crate::report::Report;
 use crate::rollback::Past;
@@ -128,7 +128,7 @@ async fn store(options: &Options, folder: &Path) -> Outcome<(Victim, Vec<String>
                 |port| format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable");
             let mut proxies = Vec::new();
             for _ in 0..options.workers {
-                proxies.push(Proxy::start(address).await?);
+                proxies.push(Proxy::start(address).doing(|| "start a proxy".into())?);
             }
             let urls = proxies.iter().map(|proxy| url(proxy.port())).collect();
             let keeper = Arc::new(Mutex::new(keeper));

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use tenure_testkit::wait_for;
+
 use std::process::{Command, Output};
 
 fn chaos(args: &str, out: &tempfile::TempDir) -> Output {
@@ -62,10 +64,10 @@ fn no_worker_outlives_a_run_that_is_killed() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    while workers(folder) < 5 {
+    wait_for("its workers to begin", || {
         assert_eq!(run.try_wait().unwrap(), None, "it ended before its workers began");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+        (workers(folder) >= 5).then_some(())
+    });
     run.kill().unwrap();
     run.wait().unwrap();
     none_is_left(folder);
@@ -81,11 +83,5 @@ fn workers(folder: &str) -> usize {
 
 /// The kernel may take a moment to bury them.
 fn none_is_left(folder: &str) {
-    for _ in 0..1_000 {
-        if workers(folder) == 0 {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    panic!("{} workers are left", workers(folder));
+    wait_for("all workers to be gone", || (workers(folder) == 0).then_some(()));
 }

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::overlap::boottime;
+use common::boottime;
 use common::{Running, World, is_alive, parent, pids, wait_for};
 use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 

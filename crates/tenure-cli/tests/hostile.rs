@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use common::boottime;
 use common::house::{Own, inside, own_cgroup, unshare};
-use common::overlap::boottime;
 use common::{Running, World, code, is_alive, parent, pids, stderr, stdout, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -8,8 +8,8 @@ mod common;
 use std::process::Command;
 use std::time::Duration;
 
+use common::boottime;
 use common::house::{inside, unshare};
-use common::overlap::boottime;
 use common::{World, code, is_alive, parent, pids, stderr, stdout, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 

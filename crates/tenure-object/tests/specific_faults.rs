@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use common::line::{BadWeather, start};
 use common::{BUCKET, Server, fresh_prefix};
 use tenure::{Leadership, Tenure};
+use tenure_testkit::let_pass;
 
 const MEMBERS: usize = 4;
 /// How long somebody is to lead before the leader's line is cut.
@@ -38,7 +39,7 @@ async fn stand(tenure: Tenure, watched: Arc<Watched>, over: Arc<AtomicBool>) {
             watched.twice.fetch_add(1, Ordering::SeqCst);
         }
         while leadership.is_current() && !over.load(Ordering::Relaxed) {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            let_pass(Duration::from_millis(1), "the pace of looks at the leadership").await;
         }
         watched.now.fetch_sub(1, Ordering::SeqCst);
         drop(leadership);
@@ -47,7 +48,7 @@ async fn stand(tenure: Tenure, watched: Arc<Watched>, over: Arc<AtomicBool>) {
 
 async fn ended(over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        let_pass(Duration::from_millis(10), "the pace of looks at the end of the test").await;
     }
 }
 
@@ -93,7 +94,7 @@ impl World {
                 return (leader, from.elapsed());
             }
             assert!(from.elapsed() < PATIENCE, "nobody leads after {PATIENCE:?} of bad weather");
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            let_pass(Duration::from_millis(5), "the pace of samples").await;
         }
     }
 
@@ -103,7 +104,7 @@ impl World {
         let (mut led, mut last) = (Duration::ZERO, Duration::ZERO);
         while last < time {
             let leads = self.leader().is_some();
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            let_pass(Duration::from_millis(5), "the pace of samples").await;
             let now = from.elapsed();
             led += if leads { now - last } else { Duration::ZERO };
             last = now;

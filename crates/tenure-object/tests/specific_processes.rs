@@ -7,16 +7,16 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
-
-use rustix::process::{Pid, Signal, kill_process};
 
 use common::{BUCKET, SEAWEEDFS, Server, fresh_prefix};
 use tenure::Tenure;
 use tenure_cas::{Expect, Loaded, Register, Swapped};
 use tenure_object::{BucketOptions, BucketStore};
+use tenure_testkit::process::{self, Signal};
+use tenure_testkit::{Process, let_pass, until};
 
 const PLACE: &str = "TENURE_TEST_PLACE";
 const FOLDER: &str = "TENURE_TEST_FOLDER";
@@ -63,7 +63,7 @@ async fn look(register: &Arc<dyn Register>, key: &str) -> (Counter, Expect) {
             }
             other => eprintln!("a look at the counter came to {other:?}"),
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        let_pass(Duration::from_millis(20), "the pace of attempts").await;
     }
 }
 
@@ -74,8 +74,7 @@ async fn count(register: &Arc<dyn Register>, key: &str, term: u64) -> Option<u64
     if counter.newest() > term {
         return None;
     }
-    // Time for another to come in between.
-    tokio::time::sleep(Duration::from_millis(10)).await;
+    let_pass(Duration::from_millis(10), "time for another to come in between").await;
     *counter.0.entry(term).or_default() += 1;
     match register.swap(key, seen, counter.bytes()).await {
         Ok(Swapped::Stored(_)) => Some(counter.value()),
@@ -106,34 +105,12 @@ async fn stand_and_count(prefix: &str) {
     }
 }
 
-struct Candidate(Child);
-
-impl Candidate {
-    fn start(prefix: &str, folder: &str) -> Self {
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["a_fenced_counter_loses_nothing_while_leaders_are_killed", "--exact"])
-            .env(PLACE, prefix)
-            .env(FOLDER, folder)
-            .env("AWS_ACCESS_KEY_ID", SEAWEEDFS.0)
-            .env("AWS_SECRET_ACCESS_KEY", SEAWEEDFS.1)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        Self(child.unwrap())
-    }
-}
-
-impl Drop for Candidate {
-    fn drop(&mut self) {
-        // SIGKILL: nothing is given back.
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
-fn signal(pid: u32, signal: Signal) {
-    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-    kill_process(pid, signal).unwrap();
+/// A process that stands. Dropped, it is killed, and gives nothing back.
+fn start(prefix: &str, folder: &str) -> Process {
+    let mut command = Process::again("a_fenced_counter_loses_nothing_while_leaders_are_killed");
+    command.env(PLACE, prefix).env(FOLDER, folder);
+    command.env("AWS_ACCESS_KEY_ID", SEAWEEDFS.0).env("AWS_SECRET_ACCESS_KEY", SEAWEEDFS.1);
+    Process::start(command.stderr(Stdio::null()))
 }
 
 /// The steps that processes know they made: value and term.
@@ -170,31 +147,26 @@ async fn a_fenced_counter_loses_nothing_while_leaders_are_killed() {
     let observer = BucketStore::open(server.options(BUCKET, &prefix)).await.unwrap();
     let observer = Tenure::with_store(observer.shared()).connect().await.unwrap();
 
-    let mut candidates: Vec<_> =
-        (0..PROCESSES).map(|_| Candidate::start(&prefix, &folder)).collect();
+    let mut candidates: Vec<_> = (0..PROCESSES).map(|_| start(&prefix, &folder)).collect();
     let mut last = 0;
     let mut stopped = None;
     for kill in 0..KILLS {
         // Somebody leads a newer term, and has counted under it.
-        let mut waited = 0;
-        while look(&register, &key).await.0.newest() <= last {
-            waited += 1;
-            assert!(waited < 1_500, "nobody took over after {last}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        until("a newer leader counts", || async { look(&register, &key).await.0.newest() > last })
+            .await;
         last = look(&register, &key).await.0.newest();
         // One that was stopped goes on where it was, in the middle of a step.
         if let Some(pid) = stopped.take() {
-            signal(pid, Signal::CONT);
+            process::signal(pid, Signal::CONT);
         }
         let holder = observer.election("e").leader().await.unwrap();
         let pid = holder.map(|h| h.member.id.as_str()[1..].parse::<u32>().unwrap());
-        let Some(leader) = candidates.iter_mut().find(|c| Some(c.0.id()) == pid) else { continue };
+        let Some(leader) = candidates.iter_mut().find(|c| Some(c.id()) == pid) else { continue };
         if kill % 2 == 0 {
-            *leader = Candidate::start(&prefix, &folder);
+            *leader = start(&prefix, &folder);
         } else {
-            signal(leader.0.id(), Signal::STOP);
-            stopped = Some(leader.0.id());
+            leader.signal(Signal::STOP);
+            stopped = Some(leader.id());
         }
     }
     drop(candidates);

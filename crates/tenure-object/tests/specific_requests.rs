@@ -20,6 +20,7 @@ use tenure_cas::{
 use tenure_core::SettingsBuilder;
 use tenure_object::BucketStore;
 use tenure_store::{BootClock, Result};
+use tenure_testkit::{let_pass, until, within};
 
 const TTL: Duration = Duration::from_millis(1_500);
 /// For how many ttls requests are counted.
@@ -89,12 +90,11 @@ async fn a_follower_looks_a_leader_beats_and_a_successor_comes_at_the_pace_state
     let (c, of_c) = member(server, &prefix, "c").await;
     let led = a.election("e").campaign_timeout(PATIENCE).await.unwrap();
     let waiting = [stand(&b), stand(&c)];
-    // Until they know when the beats are due.
-    tokio::time::sleep(TTL * 4).await;
+    let_pass(TTL * 4, "they learn when the beats are due").await;
 
     let before = [&of_a, &of_b, &of_c].map(|line| line.counted());
     let from = Instant::now();
-    tokio::time::sleep(TTL * u32::try_from(TTLS).unwrap()).await;
+    let_pass(TTL * u32::try_from(TTLS).unwrap(), "the time that is measured").await;
     let after = [&of_a, &of_b, &of_c].map(|line| line.counted());
     let ttls = from.elapsed().as_millis() / TTL.as_millis();
     let ttls = u64::try_from(ttls).unwrap();
@@ -117,14 +117,12 @@ async fn a_follower_looks_a_leader_beats_and_a_successor_comes_at_the_pace_state
     println!("a resignation was heard of after {heard:?}");
     assert!(heard <= TTL * 11 / 10 + NOISE, "heard of after {heard:?}");
 
-    tokio::time::sleep(TTL * 4).await;
+    let_pass(TTL * 4, "they learn when the beats are due").await;
     let leads_b = b.election("e").is_led_here();
     let line = if leads_b { &of_b } else { &of_c };
     // Right after a heartbeat, so that nothing is on its way.
     let beat = *line.last.lock().unwrap();
-    while *line.last.lock().unwrap() == beat {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until("a heartbeat", || async { *line.last.lock().unwrap() != beat }).await;
     line.cut.store(true, Ordering::Relaxed);
     let last = line.last.lock().unwrap().unwrap();
     let lost = tokio::time::timeout(PATIENCE, first.lost());
@@ -146,12 +144,13 @@ async fn first_of(
     tasks: [tokio::task::JoinHandle<Leadership>; 2],
 ) -> (Leadership, tokio::task::JoinHandle<Leadership>) {
     let [mut b, mut c] = tasks;
-    let limit = tokio::time::sleep(PATIENCE);
-    tokio::select! {
-        led = &mut b => (led.unwrap(), c),
-        led = &mut c => (led.unwrap(), b),
-        () = limit => panic!("nobody is elected"),
-    }
+    within(async {
+        tokio::select! {
+            led = &mut b => (led.unwrap(), c),
+            led = &mut c => (led.unwrap(), b),
+        }
+    })
+    .await
 }
 
 /// Counts writes to a register in memory.
@@ -203,7 +202,7 @@ async fn ten_thousand_elections_of_one_leader_cost_one_write_an_interval() {
     assert_eq!(led.len(), MANY);
     let (requests, writes) = (register.requests.load(Ordering::Relaxed), register.inner.writes());
     let intervals = 10;
-    tokio::time::sleep(TTL * 2 / 4 * u32::try_from(intervals).unwrap()).await;
+    let_pass(TTL * 2 / 4 * u32::try_from(intervals).unwrap(), "the time that is measured").await;
     let made = register.requests.load(Ordering::Relaxed) - requests;
     let written = register.inner.writes() - writes;
     println!("{made} requests, {written} writes in {intervals} intervals");

@@ -190,10 +190,11 @@ async fn a_commit_that_finds_the_queue_full_is_repeated_without() {
 async fn notifications_that_were_slow_once_come_back_by_themselves() {
     let place = Place::new();
     drop(place.open().await);
-    let relay = Relay::start(&url()).await;
+    let relay = Relay::start(&url());
     let through = format!(
         "postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable&application_name={}",
-        relay.port, place.schema
+        relay.proxy.port(),
+        place.schema
     );
     let options = PostgresOptions::from_url(&through).unwrap().schema(&place.schema).poll(POLL);
     let store = PostgresStore::open(options).await.unwrap();

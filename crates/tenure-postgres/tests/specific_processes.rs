@@ -6,15 +6,16 @@
 
 mod common;
 
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use common::words::*;
 use common::{Place, admin, connect, until};
-use rustix::process::{Pid, Signal, kill_process};
 use tenure_core::{Beat, Claimed, Claims, Heartbeat, Incarnation, Join, MemberId, MemberRef};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::Store;
+use tenure_testkit::process::Signal;
+use tenure_testkit::{Process, let_pass};
 
 const PLACE: &str = "TENURE_TEST_PLACE";
 const FENCED: &str = "a_fenced_counter_loses_nothing_while_leaders_are_killed";
@@ -22,6 +23,7 @@ const STOPPED: &str = "a_stopped_leader_loses_an_unfenced_step_and_no_fenced_one
 const PROCESSES: usize = 16;
 const KILLS: usize = 40;
 const LIFE: Duration = Duration::from_millis(500);
+const PACE: Duration = Duration::from_millis(20);
 
 /// A candidate: stands, and while it leads counts up in fenced transactions that
 /// read first and write later, so that an unfenced second leader would lose one.
@@ -55,7 +57,7 @@ async fn stand_and_count(schema: &str) {
                     }
                 }
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            let_pass(PACE, "the pace of bids").await;
         }
     }
 }
@@ -74,7 +76,7 @@ async fn count(
     }
     let read = format!("SELECT value FROM {schema}.counter");
     let value: i64 = tx.query_one(&read, &[]).await.unwrap().get(0);
-    tokio::time::sleep(Duration::from_millis(1)).await;
+    let_pass(Duration::from_millis(1), "time for another to come in between").await;
     let number = i64::try_from(term.number.get()).unwrap();
     // Written from what was read, with a line for each step beside it.
     let step = format!(
@@ -92,26 +94,9 @@ const COUNTER: &str = "CREATE TABLE {s}.counter (value bigint NOT NULL); \
     INSERT INTO {s}.counter VALUES (0); \
     CREATE TABLE {s}.steps (at bigserial, value bigint NOT NULL, term bigint NOT NULL)";
 
-struct Candidate(Child);
-
-impl Candidate {
-    fn start(test: &str, schema: &str) -> Self {
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args([test, "--exact"])
-            .env(PLACE, schema)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        Self(child.unwrap())
-    }
-}
-
-impl Drop for Candidate {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
+/// A process that plays its part in a test.
+fn start(test: &str, schema: &str) -> Process {
+    Process::start(Process::again(test).env(PLACE, schema).stderr(Stdio::null()))
 }
 
 /// C3, H4, H18: sixteen processes, leaders killed with -9 again and again. Every
@@ -124,8 +109,7 @@ async fn a_fenced_counter_loses_nothing_while_leaders_are_killed() {
     let place = Place::new();
     let store = place.open().await;
     place.sql(COUNTER).await;
-    let mut candidates: Vec<_> =
-        (0..PROCESSES).map(|_| Candidate::start(FENCED, &place.schema)).collect();
+    let mut candidates: Vec<_> = (0..PROCESSES).map(|_| start(FENCED, &place.schema)).collect();
     let client = admin().await;
     let steps = format!("SELECT count(*) FROM {}.steps WHERE term > $1", place.schema);
     let mut last = 0_i64;
@@ -139,8 +123,8 @@ async fn a_fenced_counter_loses_nothing_while_leaders_are_killed() {
         last = i64::try_from(seen.number.get()).unwrap();
         let Some(holder) = seen.holder else { continue };
         let pid: u32 = holder.member.id.as_str()[1..].parse().unwrap();
-        if let Some(killed) = candidates.iter_mut().find(|c| c.0.id() == pid) {
-            *killed = Candidate::start(FENCED, &place.schema);
+        if let Some(killed) = candidates.iter_mut().find(|c| c.id() == pid) {
+            *killed = start(FENCED, &place.schema);
         }
     }
     drop(candidates);
@@ -205,30 +189,28 @@ async fn a_stopped_leader_loses_an_unfenced_step_and_no_fenced_one() {
     let store = place.open().await;
     place.sql(COUNTER).await;
     place.sql(UNFENCED).await;
-    let mut leader = Candidate::start(STOPPED, &place.schema);
+    let leader = start(STOPPED, &place.schema);
     let mut db = admin().await;
     let ready = format!("SELECT count(*) FROM {}.ready", place.schema);
     until("the leader has read", || async {
         db.query_one(&ready, &[]).await.unwrap().get::<_, i64>(0) > 0
     })
     .await;
-    let pid = Pid::from_raw(i32::try_from(leader.0.id()).unwrap()).unwrap();
-    kill_process(pid, Signal::STOP).unwrap();
+    leader.signal(Signal::STOP);
     let next = joined(&store, "next", 2).await;
     let mut nonce = 0;
     let term = loop {
         nonce += 1;
         match only(store.claim(&ns(), &claim(&next, "e", nonce)).await.unwrap()) {
             Claimed::Won(term) => break term,
-            _ => tokio::time::sleep(Duration::from_millis(20)).await,
+            _ => let_pass(PACE, "the pace of bids").await,
         }
     };
     assert!(count(&store, &mut db, &place.schema, &term).await);
     let value = read_bare(&db, &place.schema).await;
     write_bare(&db, &place.schema, value + 1).await;
-    kill_process(pid, Signal::CONT).unwrap();
-    drop(leader.0.stdin.take());
-    let ended = tokio::task::spawn_blocking(move || leader.0.wait().unwrap()).await.unwrap();
+    leader.signal(Signal::CONT);
+    let ended = tokio::task::spawn_blocking(move || leader.finish()).await.unwrap();
     assert!(ended.success(), "the stopped leader counted once, and was refused then: {ended}");
     let kept = format!(
         "SELECT (SELECT value FROM {s}.counter), (SELECT count(*) FROM {s}.steps), \

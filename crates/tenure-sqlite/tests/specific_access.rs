@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use common::child::{Process, hear, role, say};
+use common::child::{hear, role, say, start};
 use common::*;
 use tenure_core::{Amend, Hint, Note, Query};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
@@ -58,7 +58,7 @@ async fn whoever_holds_the_write_lock_is_named_before_the_caller_gives_up() {
     let place = Place::new();
     let deadline = Duration::from_secs(2);
     let store = place.open_with(SqliteOptions::new().request_timeout(deadline)).await;
-    let mut other = Process::start(ENTRY, "lock", &place.path());
+    let mut other = start(ENTRY, "lock", &place.path());
     assert_eq!(other.hears(), "locked");
     let namespace = ns();
     let pause = pause();
@@ -164,7 +164,7 @@ async fn what_cannot_be_read_without_writing_is_said() {
             if gone() {
                 break;
             }
-            std::thread::sleep(Duration::from_millis(10));
+            let_pass_blocking(Duration::from_millis(10), "the pace of attempts");
             let db = rusqlite::Connection::open(place.path()).unwrap();
             db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).unwrap();
         }
@@ -203,7 +203,7 @@ fn look_unprivileged(path: &Path) -> Result<SqliteStore, Error> {
 fn a_low_limit_on_open_files_is_named_as_such() {
     let place = Place::new();
     drop(SqliteStore::open_blocking(place.path(), SqliteOptions::new()).unwrap());
-    let mut child = Process::start(ENTRY, "starve", &place.path());
+    let mut child = start(ENTRY, "starve", &place.path());
     let said = child.hears();
     assert!(said.contains("too many open files") && said.contains("ulimit -n"), "{said}");
     assert!(!said.contains("mount /proc") && !said.contains("directory that exists"), "{said}");

@@ -186,7 +186,7 @@ async fn a_heartbeat_that_waited_past_its_ttl_is_answered_ended() {
         tokio::spawn(async move { store.heartbeat(&ns(), &beat).await.unwrap() })
     };
     // Long enough for it to be waiting; the answer is the same if it is not.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    let_pass(Duration::from_millis(200), "it begins to wait for the lock").await;
     clock.advance(TTL);
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(beating.await.unwrap(), Beat::Ended { superseded: false });

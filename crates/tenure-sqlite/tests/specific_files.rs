@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use common::child::{Process, role, say};
+use common::child::{can_unshare, role, say, start_within};
 use common::*;
 use tenure_core::{Amend, Note, Query, TermNumber};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
@@ -196,10 +196,10 @@ fn a_child_plays_the_role_it_was_given() {
 fn a_full_disk_is_an_error_and_after_it_everything_is_there() {
     let mount = tempfile::tempdir().unwrap();
     let script = format!("mount -t tmpfs -o size=2m tmpfs {}", mount.path().display());
-    if !Process::can_unshare(&script) {
+    if !can_unshare(&script) {
         return;
     }
-    let mut child = Process::start_within(&script, ENTRY, "fill", mount.path());
+    let mut child = start_within(&script, ENTRY, "fill", mount.path());
     assert_eq!(child.hears(), "recovered");
 }
 

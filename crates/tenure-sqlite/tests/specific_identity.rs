@@ -9,7 +9,7 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::child::{Process, hear, role, say};
+use common::child::{can_unshare, hear, role, say, start, start_within};
 use common::*;
 use tenure_core::{Beat, MemberRef, Query};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
@@ -98,17 +98,17 @@ fn a_file_that_is_mounted_by_itself_is_refused_and_its_directory_is_not() {
     fs::create_dir(&directory).unwrap();
     let bind = |from: &Path, to: &Path| format!("mount --bind {from:?} {to:?}");
     let script = bind(&place.path(), &file);
-    if !Process::can_unshare(&script) {
+    if !can_unshare(&script) {
         eprintln!("skipped: this system lets nobody make a mount namespace");
         return;
     }
-    let mut alone = Process::start_within(&script, ENTRY, "open", &file);
+    let mut alone = start_within(&script, ENTRY, "open", &file);
     let said = alone.hears();
     let shown = file.display().to_string();
     has(&said, &[&shown, "mounted by itself", "two leaders", "mount the directory"]);
     let script = bind(place.dir.path(), &directory);
     let inside = directory.join("tenure.db");
-    let mut whole = Process::start_within(&script, ENTRY, "open", &inside);
+    let mut whole = start_within(&script, ENTRY, "open", &inside);
     assert_eq!(whole.hears(), format!("opened {}", inside.display()));
 }
 
@@ -188,14 +188,14 @@ async fn a_file_that_is_put_back_is_the_one_that_is_open() {
 #[test]
 fn a_leader_whose_database_was_removed_gives_up_beside_the_leader_of_the_new_one() {
     let place = Place::new();
-    let mut first = Process::start(ENTRY, "lead and beat", &place.path());
+    let mut first = start(ENTRY, "lead and beat", &place.path());
     assert_eq!(first.hears(), "1");
     first.tell("beat");
     has(&first.hears(), &["Alive"]);
     for suffix in ["", "-wal", "-shm"] {
         fs::remove_file(beside(&place.path(), suffix)).unwrap();
     }
-    let mut second = Process::start(ENTRY, "lead and beat", &place.path());
+    let mut second = start(ENTRY, "lead and beat", &place.path());
     assert!(second.hears().parse::<u64>().unwrap() > 1, "a number is not given out twice");
     first.tell("beat");
     has(&first.hears(), &["error: ", "replaced while it was open", "two leaders"]);

@@ -29,7 +29,7 @@ async fn left_behind(place: &Place, lives: std::ops::RangeInclusive<u128>) -> (u
     }
     let mut settled = (usize::MAX, usize::MAX);
     loop {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        let_pass(Duration::from_millis(300), "the time in which nothing changes any more").await;
         let now = (count("task"), count("fd"));
         if std::mem::replace(&mut settled, now) == now {
             return now;

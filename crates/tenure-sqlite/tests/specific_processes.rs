@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use common::child::{Process, hear, role, say, signal_process};
+use common::child::{Process, hear, role, say, signal, start};
 use common::*;
 use rustix::process::Signal;
 use tenure_core::{
@@ -170,7 +170,7 @@ async fn standby(place: &Place) -> (SqliteStore, MemberRef) {
 async fn a_killed_leader_is_noticed_and_replaced_at_once() {
     for native in [true, false] {
         let place = Place::new();
-        let mut leader = Process::start(ENTRY, "lead", &place.path());
+        let mut leader = start(ENTRY, "lead", &place.path());
         assert_eq!(leader.hears(), "won 1");
         let options = SqliteOptions::new().native_watch(native).poll(Duration::from_millis(50));
         let (store, me) = (place.open_with(options).await, member("heir", 2));
@@ -194,7 +194,7 @@ async fn a_killed_leader_is_noticed_and_replaced_at_once() {
 async fn a_stopped_leader_is_replaced_after_its_ttl_and_not_before() {
     let place = Place::new();
     let (store, me) = standby(&place).await;
-    let mut leader = Process::start(ENTRY, "lead briefly", &place.path());
+    let mut leader = start(ENTRY, "lead briefly", &place.path());
     assert_eq!(leader.hears(), "won 1");
     leader.signal(Signal::STOP);
     let before = BootClock::read();
@@ -208,7 +208,8 @@ async fn a_stopped_leader_is_replaced_after_its_ttl_and_not_before() {
             // The store says how long is left, and is taken at its word.
             Claimed::Unknown(_) => panic!("one step decides all bids"),
             Claimed::Held(view) => {
-                tokio::time::sleep(view.holder.map_or(Duration::ZERO, |h| h.remaining)).await;
+                let left = view.holder.map_or(Duration::ZERO, |h| h.remaining);
+                let_pass(left, "the ttl of the holder").await;
             }
         }
     }
@@ -226,12 +227,12 @@ async fn a_guardian_that_shares_the_lock_keeps_a_killed_leader_from_being_replac
     let place = Place::new();
     let (store, me) = standby(&place).await;
     let mut following = store.follow(&ns()).await.unwrap();
-    let mut leader = Process::start(ENTRY, "lead with a guardian", &place.path());
+    let mut leader = start(ENTRY, "lead with a guardian", &place.path());
     assert_eq!(leader.hears(), "won 1");
     let guardian: u32 = leader.hears().parse().unwrap();
     leader.kill();
     held(store.claim(&ns(), &claim(&me, "e", 1)).await.unwrap());
-    signal_process(guardian, Signal::KILL);
+    signal(guardian, Signal::KILL);
     let gone = timeout(SOON, next_gone(&mut following)).await.expect("a hint");
     assert_eq!(gone, child_member().incarnation);
     won(store.claim(&ns(), &claim(&me, "e", 2)).await.unwrap());
@@ -242,7 +243,7 @@ async fn a_guardian_that_shares_the_lock_keeps_a_killed_leader_from_being_replac
 async fn eight_processes_open_an_empty_path_at_once_and_all_succeed() {
     for _ in 0..5 {
         let place = Place::new();
-        let start = |_| Process::start(ENTRY, "open", &place.path());
+        let start = |_| start(ENTRY, "open", &place.path());
         let mut openers: Vec<_> = (0..8).map(start).collect();
         openers.iter_mut().for_each(|opener| assert_eq!(opener.hears(), "ready"));
         openers.iter_mut().for_each(|opener| opener.tell("go"));
@@ -257,7 +258,7 @@ async fn eight_processes_open_an_empty_path_at_once_and_all_succeed() {
 #[tokio::test]
 async fn of_a_hundred_candidates_one_leads_and_none_gets_an_error() {
     let place = Place::new();
-    let start = |_| Process::start(ENTRY, "race", &place.path());
+    let start = |_| start(ENTRY, "race", &place.path());
     let mut racers: Vec<_> = (0..10).map(start).collect();
     racers.iter_mut().for_each(|racer| assert_eq!(racer.hears(), "ready"));
     racers.iter_mut().for_each(|racer| racer.tell("go"));
@@ -290,13 +291,12 @@ async fn an_idle_standby_costs_next_to_nothing() {
     let place = Place::new();
     let (store, me) = standby(&place).await;
     won(store.claim(&ns(), &claim(&me, "e", 1)).await.unwrap());
-    let mut standby = Process::start(ENTRY, "stand by", &place.path());
+    let mut standby = start(ENTRY, "stand by", &place.path());
     assert_eq!(standby.hears(), "standing by");
-    // Past the cost of its start.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    let_pass(Duration::from_millis(200), "the cost of its start").await;
     let (before, began) = (cpu_time(standby.id()), BootClock::read());
     for _ in 0..20 {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        let_pass(Duration::from_millis(200), "the pace of heartbeats").await;
         store.heartbeat(&ns(), &beat(&me)).await.unwrap();
     }
     let spent = cpu_time(standby.id()) - before;

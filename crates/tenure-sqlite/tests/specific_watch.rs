@@ -41,7 +41,7 @@ async fn a_change_by_another_handle_is_heard_without_polling() {
         // hears because it is told, not because it looks. (Were it slower than
         // this, the test would only prove less.)
         let speak = async {
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            let_pass(Duration::from_millis(100), "the listener begins to wait").await;
             joins(&speaker, &newcomer).await;
         };
         let told = grown(&listener, &mut *following, Seq::START);

@@ -7,6 +7,8 @@ mod dice;
 pub mod fuzzing;
 mod inputs;
 mod own;
+pub mod process;
+pub mod proxy;
 pub mod requests;
 mod wait;
 
@@ -14,4 +16,6 @@ pub use authority::Authority;
 pub use dice::Dice;
 pub use inputs::{damage, replay};
 pub use own::{free_port, fresh_name, stamp};
-pub use wait::{LIMIT, until, wait_for, within};
+pub use process::Process;
+pub use proxy::Proxy;
+pub use wait::{LIMIT, let_pass, let_pass_blocking, until, wait_for, within};

@@ -50,3 +50,27 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         std::thread::sleep(PAUSE);
     }
 }
+
+/// Lets real time pass, in a test that is about just that: a real ttl that runs out, work
+/// that takes a while, the pace of a loop that takes samples. `why` says which.
+///
+/// What waits for something that happens uses [`until`], [`wait_for`] or [`within`];
+/// `cargo xtask tidy` refuses a sleep in a test that is none of these.
+///
+/// # Panics
+///
+/// If `why` says nothing.
+pub async fn let_pass(time: Duration, why: &str) {
+    assert!(!why.is_empty(), "{time:?} pass for no reason");
+    tokio::time::sleep(time).await;
+}
+
+/// The same, for what has no runtime or is to block its thread.
+///
+/// # Panics
+///
+/// If `why` says nothing.
+pub fn let_pass_blocking(time: Duration, why: &str) {
+    assert!(!why.is_empty(), "{time:?} pass for no reason");
+    std::thread::sleep(time);
+}

@@ -5,9 +5,8 @@
 mod common;
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use common::{secs, within};
+use common::{let_pass_blocking, secs, within};
 use tenure::testing::{Fault, Stage, StoreVerb};
 use tenure::{LeadError, Leadership, Tenure};
 use tokio::sync::{mpsc, oneshot};
@@ -223,8 +222,7 @@ async fn a_callback_that_blocks_its_thread_costs_no_heartbeat() {
     let tenure = Tenure::builder("memory:blocking").ttl(secs(2)).connect().await.unwrap();
     let (say, mut heard) = mpsc::unbounded_channel();
     let callbacks = tenure.election("e").on_elected(move |leadership| {
-        // Far longer than trust lasts without a renewal.
-        std::thread::sleep(Duration::from_secs(4));
+        let_pass_blocking(secs(4), "far longer than trust lasts without a renewal");
         say.send(leadership.is_current()).unwrap();
         async {}
     });

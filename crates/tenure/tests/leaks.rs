@@ -8,7 +8,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{secs, within};
+use common::{secs, until, within};
 use tenure::Tenure;
 
 /// What this process has open.
@@ -35,15 +35,8 @@ impl Open {
 
 /// Threads that were told to end may need a moment to be gone. A leak never is.
 async fn is_back_at(before: Open, starts: usize) {
-    let began = Instant::now();
-    while !Open::now().is_within(before) {
-        let (left, waited) = (Open::now(), began.elapsed());
-        assert!(
-            waited < secs(10),
-            "after {starts} starts and stops {left:?} are left of {before:?}"
-        );
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let what = format!("what {starts} starts and stops left beside {before:?} to be gone");
+    until(&what, || async { Open::now().is_within(before) }).await;
 }
 
 /// Ends the process if a stop never returns: it waits for its thread, so that no

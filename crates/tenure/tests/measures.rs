@@ -6,7 +6,7 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{secs, within};
+use common::{secs, until, within};
 use tenure::testing::{Fault, Stage, StoreVerb};
 use tenure::{Metric, Metrics, Verb};
 
@@ -33,12 +33,7 @@ impl Metrics for Kept {
 impl Kept {
     /// Waits until the hook, on its own thread, was told `line` so often.
     async fn until(&self, line: &str, times: usize) {
-        let told = async {
-            while self.count(line) < times {
-                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-            }
-        };
-        within(told).await;
+        until(line, || async { self.count(line) >= times }).await;
         assert_eq!(self.count(line), times, "{line}");
     }
 

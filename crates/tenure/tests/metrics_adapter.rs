@@ -9,7 +9,7 @@ mod common;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use common::{secs, within};
+use common::{secs, until, within};
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use tenure::MetricsRecorder;
 use tenure::testing::{Fault, Stage, StoreVerb};
@@ -68,10 +68,8 @@ async fn the_documented_names_and_labels_are_recorded() {
         "counter tenure_errors_total verb=heartbeat",
     ];
     // The hook has a thread of its own.
-    within(async {
-        while !wanted.iter().all(|line| names.0.lock().unwrap().contains(*line)) {
-            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-        }
+    until("all measures", || async {
+        wanted.iter().all(|line| names.0.lock().unwrap().contains(*line))
     })
     .await;
 }

@@ -6,10 +6,10 @@ mod common;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use common::{secs, within};
+use common::{secs, until, within};
 use tenure::{Capabilities, Error, SharedStore, Store, Tenure};
 use tenure_core::{
     Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Join, Joined, MemberRef,
@@ -54,11 +54,7 @@ async fn three_namespaces_share_the_threads_of_one() {
     // Its stream ends with the member, after what happened before.
     while within(observer.next()).await.is_some() {}
     assert!(matches!(third.member_in("four").connect().await, Err(Error::ShutDown)));
-    let began = Instant::now();
-    while threads() > before {
-        assert!(began.elapsed() < secs(10), "{} threads of {before}", threads());
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until("its threads to be gone", || async { threads() <= before }).await;
 }
 
 /// A store on which every request of some namespaces hangs.

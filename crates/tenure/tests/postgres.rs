@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{secs, within};
+use common::{let_pass, secs, until, within};
 use tenure::{FenceError, FencedTerm, HeldUp, Tenure, Watch};
 use tokio_postgres::{Client, NoTls};
 
@@ -81,7 +81,7 @@ async fn terminated_sessions_cost_neither_the_term_nor_the_campaign() {
     let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1";
     for _ in 0..3 {
         db.execute(kill, &[&namespace(test)]).await.unwrap();
-        tokio::time::sleep(secs(1)).await;
+        let_pass(secs(1), "time for the connections to be made again").await;
     }
     assert!(leadership.is_current(), "its term outlived its connections");
     let token = leadership.token();
@@ -107,12 +107,7 @@ async fn a_candidate_knows_the_open_fence_that_it_waits_for() {
 
     let standing = b.election("e");
     let campaign = tokio::spawn(async move { standing.campaign().await.unwrap() });
-    let held_up = async {
-        while b.status().held_up.is_empty() {
-            tokio::time::sleep(secs(1) / 50).await
-        }
-    };
-    within(held_up).await;
+    until("the campaign to be held up", || async { !b.status().held_up.is_empty() }).await;
     let (election, cause) = b.status().held_up.remove(0);
     assert_eq!(election.as_str(), "e");
     assert_eq!(cause, HeldUp::Transaction { process: Some(process.cast_unsigned()) });

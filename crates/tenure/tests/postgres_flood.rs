@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{secs, within};
+use common::{let_pass, secs, until, within};
 use server::Server;
 use tenure::{Metric, Metrics, Tenure, Verb};
 use tokio_postgres::{Client, NoTls};
@@ -98,10 +98,8 @@ async fn a_flood_of_notifications_neither_floods_the_store_nor_delays_a_take_ove
     leads(&client).await;
     let standing = b.election("e");
     let waiting = tokio::spawn(async move { standing.campaign().await });
-    within(async {
-        while b.election("e").view().await.unwrap().candidates.len() < 2 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+    until("two candidates", || async {
+        b.election("e").view().await.unwrap().candidates.len() >= 2
     })
     .await;
 
@@ -111,7 +109,7 @@ async fn a_flood_of_notifications_neither_floods_the_store_nor_delays_a_take_ove
     let from = Instant::now();
     while from.elapsed() < TTL * 2 {
         beats(&client).await;
-        tokio::time::sleep(TTL / 6).await;
+        let_pass(TTL / 6, "the pace of heartbeats").await;
     }
     let more = counted.asked() - before;
     // A ttl has 32 intervals; one row of them for looks, one for bids, and one for what

@@ -9,14 +9,14 @@ mod common;
 #[allow(dead_code, unreachable_pub)]
 mod server;
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use common::{secs, within};
+use common::{let_pass, secs, until, within};
 use server::Server;
 use tenure::{Error, Happening, Tenure};
+use tenure_testkit::Process;
+use tenure_testkit::process::say;
 
 async fn connect(url: &str, id: &str, ttl: Duration) -> Tenure {
     let member = Tenure::builder(url).namespace("n").id(id).ttl(ttl);
@@ -36,10 +36,8 @@ async fn a_server_that_is_restarted_ends_no_campaign() {
     let first = leadership.token();
     let standing = b.election("e");
     let of_b = tokio::spawn(async move { standing.campaign().await });
-    within(async {
-        while a.election("e").view().await.unwrap().candidates.len() < 2 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+    until("two candidates", || async {
+        a.election("e").view().await.unwrap().candidates.len() >= 2
     })
     .await;
 
@@ -113,9 +111,7 @@ fn faketime() -> PathBuf {
 
 /// A client in a process whose wall clock follows a file.
 struct Moved {
-    process: Child,
-    orders: ChildStdin,
-    said: BufReader<ChildStdout>,
+    process: Process,
     clock: tempfile::NamedTempFile,
 }
 
@@ -123,36 +119,19 @@ impl Moved {
     fn start(url: &str) -> Self {
         let clock = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(clock.path(), "+0").unwrap();
-        let mut process = Command::new(std::env::current_exe().unwrap())
-            .args([TEST, "--exact", "--nocapture"])
+        let mut command = Process::again(TEST);
+        command
             .env(MOVED, url)
             .env("LD_PRELOAD", faketime())
             .env("FAKETIME_TIMESTAMP_FILE", clock.path())
             .env("FAKETIME_NO_CACHE", "1")
-            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let orders = process.stdin.take().unwrap();
-        let said = BufReader::new(process.stdout.take().unwrap());
-        Self { process, orders, said, clock }
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        Self { process: Process::start(&mut command), clock }
     }
 
     /// Gives an order and waits for the answer to it.
     fn ask(&mut self, order: &str) -> String {
-        writeln!(self.orders, "{order}").unwrap();
-        self.hear(order)
-    }
-
-    fn hear(&mut self, word: &str) -> String {
-        loop {
-            let mut line = String::new();
-            assert_ne!(self.said.read_line(&mut line).unwrap(), 0, "it ended before {word:?}");
-            if let Some((_, rest)) = line.trim_end().split_once(&format!("{word}: ")) {
-                return rest.to_owned();
-            }
-        }
+        self.process.ask(order)
     }
 
     /// Moves its wall clock, and sees that it has moved.
@@ -161,13 +140,6 @@ impl Moved {
         let theirs: i64 = self.ask("clock").parse().unwrap();
         let off = theirs - unix();
         assert!((off - seconds).abs() < 60, "its clock is off by {off} s");
-    }
-}
-
-impl Drop for Moved {
-    fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
     }
 }
 
@@ -204,7 +176,7 @@ async fn moved(url: &str) {
                 "yes".into()
             }
         };
-        println!("{order}: {answer}");
+        say(&answer);
     }
 }
 
@@ -222,8 +194,8 @@ async fn a_client_whose_wall_clock_is_moved_neither_loses_nor_wins_wrongly() {
     let mut moved = Moved::start(&server.url());
     let other = connect(&server.url(), "other", MOVED_TTL).await;
     let hours = [("+3600", 3_600), ("-3600", -3_600)];
-    // Longer than a term could last that is not renewed.
     let while_it_is_so = MOVED_TTL + secs(1);
+    let why = "longer than a term could last that is not renewed";
 
     moved.ask("stand");
     assert_eq!(moved.ask("lead"), "1");
@@ -231,7 +203,7 @@ async fn a_client_whose_wall_clock_is_moved_neither_loses_nor_wins_wrongly() {
     let campaign = tokio::spawn(async move { standing.campaign().await.unwrap() });
     for (offset, seconds) in hours {
         moved.move_to(offset, seconds);
-        tokio::time::sleep(while_it_is_so).await;
+        let_pass(while_it_is_so, why).await;
         assert_eq!(moved.ask("leads"), "true", "it lost its term at {offset}");
         assert!(!campaign.is_finished(), "another won at {offset}");
     }
@@ -242,7 +214,7 @@ async fn a_client_whose_wall_clock_is_moved_neither_loses_nor_wins_wrongly() {
     moved.ask("stand");
     for (offset, seconds) in hours {
         moved.move_to(offset, seconds);
-        tokio::time::sleep(while_it_is_so).await;
+        let_pass(while_it_is_so, why).await;
         assert_eq!(moved.ask("leads"), "false", "it won at {offset}");
         assert!(leadership.is_current(), "the leader was ended at {offset}");
     }

@@ -5,35 +5,17 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use common::{secs, within};
-use rustix::process::{Pid, Signal, kill_process};
+use common::{secs, until, within};
 use tenure::Tenure;
 use tenure_store::BootClock;
+use tenure_testkit::Process;
+use tenure_testkit::process::{Signal, hear, say};
 
 const ROLE: &str = "TENURE_TEST_URL";
 const TTL: Duration = secs(4);
-
-/// Killed when the test ends, however it ends.
-struct Role(Child);
-
-impl Drop for Role {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Role {
-    fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(i32::try_from(self.0.id()).unwrap()).unwrap();
-        kill_process(pid, signal).unwrap();
-    }
-}
 
 /// Stops the driver's thread for good, at the first word of the election `jam`:
 /// from then on nothing but the clock can tell the leader that its time is over.
@@ -92,16 +74,16 @@ fn a_child_plays_the_leader() {
     });
     runtime.spawn(async move { tenure.election("jam").campaign().await });
     jammed.recv().unwrap();
-    println!("@leads");
-    for _ in std::io::stdin().lines() {
+    say("leads");
+    loop {
+        hear();
         // Read first: a mark that the term is over would make it zero.
         let until = leadership.trusted_until().as_nanos();
         let before = BootClock::read().as_nanos();
         let current = leadership.is_current();
         let after = BootClock::read().as_nanos();
-        println!("@{current} {until} {before} {after}");
+        say(&format!("{current} {until} {before} {after}"));
     }
-    std::process::exit(0);
 }
 
 /// What the child says to one question.
@@ -127,22 +109,10 @@ fn said(line: &str) -> Said {
 async fn a_stopped_and_continued_leader_knows_with_its_first_question() {
     let dir = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", dir.path().join("tenure.db").display());
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["a_child_plays_the_leader", "--exact", "--nocapture"])
-        .env(ROLE, &url)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut child = Role(child);
-    let mut ask = child.0.stdin.take().unwrap();
-    let lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
-    let mut lines = lines
-        .map_while(Result::ok)
-        .filter_map(|line| line.find('@').map(|at| line[at + 1..].to_owned()));
-    assert_eq!(lines.next().as_deref(), Some("leads"));
-    writeln!(ask).unwrap();
-    let first = said(&lines.next().unwrap());
+    let mut command = Process::again("a_child_plays_the_leader");
+    let mut child = Process::start(command.env(ROLE, &url));
+    assert_eq!(child.hears(), "leads");
+    let first = said(&child.ask("does it lead"));
     assert!(first.current && first.before < first.until, "it leads: {first:?}");
 
     child.signal(Signal::STOP);
@@ -152,9 +122,9 @@ async fn a_stopped_and_continued_leader_knows_with_its_first_question() {
     assert_eq!(leadership.token(), 2);
     assert!(succeeded > first.until, "succeeded at {succeeded}: {first:?}");
     // The question waits for the child when it goes on.
-    writeln!(ask).unwrap();
+    child.tell("does it lead");
     child.signal(Signal::CONT);
-    let second = said(&lines.next().unwrap());
+    let second = said(&child.hears());
     assert!(second.before > succeeded && second.after > second.before, "{second:?}");
     assert_eq!(second.until, first.until, "its driver has not run: {second:?}");
     assert!(!second.current, "somebody else leads since {succeeded}: {second:?}");
@@ -185,10 +155,8 @@ async fn a_hundred_candidates_on_one_file_elect_one_leader() {
     assert_eq!(leadership.token(), 1);
     // Until the store knows all hundred candidates.
     let election = members[0].election("e");
-    within(async {
-        while election.view().await.unwrap().candidates.len() < 100 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+    until("a hundred candidates", || async {
+        election.view().await.unwrap().candidates.len() >= 100
     })
     .await;
     assert!(leadership.is_current());

@@ -6,7 +6,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{leader, secs, within};
+use common::{leader, let_pass_blocking, secs, within};
 use tenure::testing::{Fault, Stage, StoreVerb};
 use tenure::{LostReason, Tenure};
 
@@ -88,7 +88,7 @@ fn a_blocked_application_does_not_delay_renewals() {
         let ttl = secs(2);
         let tenure = Tenure::builder("memory:").ttl(ttl).connect().await.unwrap();
         let leadership = within(tenure.election("e").campaign()).await.unwrap();
-        std::thread::sleep(ttl * 2);
+        let_pass_blocking(ttl * 2, "the application blocks its thread");
         assert!(leadership.is_current(), "renewed while the application slept");
         assert_eq!(leadership.token(), 1);
     });

@@ -8,23 +8,17 @@ mod common;
 #[path = "../examples/cron.rs"]
 #[allow(dead_code)]
 mod cron;
-#[cfg(feature = "postgres")]
-#[path = "../../tenure-cli/tests/common/proxy.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod proxy;
 
 use std::convert::Infallible;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::{secs, within};
-use rustix::process::{Pid, Signal, kill_process};
 use tenure::{Leadership, Tenure};
 use tenure_store::BootClock;
-use tokio::sync::mpsc;
+use tenure_testkit::process::{Signal, hear, say};
+use tenure_testkit::{Process, let_pass, let_pass_blocking, until};
 
 const PART: &str = "TENURE_TEST_PART";
 const URL: &str = "TENURE_TEST_URL";
@@ -34,7 +28,7 @@ const ID: &str = "TENURE_TEST_ID";
 const DRAINS: Duration = Duration::from_millis(800);
 
 fn stamp(words: &str) {
-    println!("@{} {words}", BootClock::read().as_nanos());
+    say(&format!("{} {words}", BootClock::read().as_nanos()));
 }
 
 /// Not a test by itself: what a process of the tests below does.
@@ -110,7 +104,7 @@ async fn play(part: &str, tenure: Tenure) {
         "cron" => {
             let job = |leadership: Leadership| async move {
                 begins(leadership.clone()).await;
-                tokio::time::sleep(DRAINS / 4).await;
+                let_pass(DRAINS / 4, "the work").await;
                 stamp(&format!("ends {}", leadership.is_current()));
             };
             cron::cron(&tenure, Duration::from_millis(10), u64::MAX, job).await.unwrap();
@@ -136,7 +130,7 @@ async fn play_lost(tenure: &Tenure) {
             std::thread::spawn(move || {
                 while leadership.trusted_until().as_nanos() > 0 {
                     seen.fetch_max(leadership.trusted_until().as_nanos(), Ordering::SeqCst);
-                    std::thread::sleep(Duration::from_millis(1));
+                    let_pass_blocking(Duration::from_millis(1), "the pace of looks at the trust");
                 }
             });
             stamp("begins 1");
@@ -151,13 +145,7 @@ async fn play_lost(tenure: &Tenure) {
 
 /// Waits for a word of the test; the process ends with the test.
 async fn order() {
-    tokio::task::spawn_blocking(|| {
-        if std::io::stdin().lines().next().is_none() {
-            std::process::exit(0);
-        }
-    })
-    .await
-    .unwrap();
+    tokio::task::spawn_blocking(hear).await.unwrap();
 }
 
 async fn begins(leadership: Leadership) {
@@ -166,7 +154,7 @@ async fn begins(leadership: Leadership) {
 
 /// Takes its time to stop, and says whether it led to the end.
 async fn ends(leadership: Leadership) {
-    tokio::time::sleep(DRAINS).await;
+    let_pass(DRAINS, "the end of the work").await;
     stamp(&format!("ends {}", leadership.is_current()));
 }
 
@@ -179,46 +167,20 @@ async fn starts(leadership: Leadership) {
     });
 }
 
-/// A process that plays a part. Killed when the test ends, however it ends.
-struct Player {
-    child: Child,
-    said: mpsc::UnboundedReceiver<(u64, String)>,
-}
-
-impl Drop for Player {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+/// A process that plays a part.
+struct Player(Process);
 
 impl Player {
     fn start(id: &str, part: &str, url: &str, namespace: &str) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["a_child_plays_its_part", "--exact", "--nocapture"])
-            .env(PART, part)
-            .env(URL, url)
-            .env(NAMESPACE, namespace)
-            .env(ID, id)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let (say, said) = mpsc::unbounded_channel();
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                // The harness writes a word of its own before the first.
-                let Some((_, stamped)) = line.split_once('@') else { continue };
-                let Some((at, words)) = stamped.split_once(' ') else { continue };
-                let _ = say.send((at.parse().unwrap(), words.to_owned()));
-            }
-        });
-        Self { child, said }
+        let mut command = Process::again("a_child_plays_its_part");
+        command.env(PART, part).env(URL, url).env(NAMESPACE, namespace).env(ID, id);
+        Self(Process::start(&mut command))
     }
 
     async fn hears(&mut self) -> (u64, String) {
-        within(self.said.recv()).await.unwrap()
+        let said = self.0.says().await;
+        let (at, words) = said.split_once(' ').unwrap();
+        (at.parse().unwrap(), words.to_owned())
     }
 
     /// When it said this next.
@@ -229,22 +191,19 @@ impl Player {
     }
 
     fn order(&mut self) {
-        writeln!(self.child.stdin.as_mut().unwrap()).unwrap();
+        self.0.tell("go on");
     }
 
     fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        self.0.signal(signal);
     }
 }
 
 /// Until the store knows of this candidate.
 async fn stands(tenure: &Tenure, id: &str) {
-    within(async {
-        let election = tenure.election("e");
-        while !election.view().await.unwrap().candidates.iter().any(|c| c.member.id.as_str() == id)
-        {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+    let election = tenure.election("e");
+    until("the candidate", || async {
+        election.view().await.unwrap().candidates.iter().any(|c| c.member.id.as_str() == id)
     })
     .await;
 }
@@ -365,12 +324,12 @@ async fn lost_is_told_at_the_end_of_trust_to_a_process_that_is_cut_off() {
         .expect("run the tests by `cargo xtask test`, or start a server by `cargo xtask serve`");
     let namespace = format!("walls-{}-{:x}", std::process::id(), BootClock::read().as_nanos());
     let tenure = Tenure::builder(&url).namespace(&namespace).id("test").connect().await.unwrap();
-    let (proxy, through) = proxy::Proxy::before(&url);
+    let (proxy, through) = tenure_testkit::Proxy::before(&url);
     let mut first = Player::start("a", "lost", &through, &namespace);
     first.says("begins 1").await;
     let mut second = Player::start("b", "next", &url, &namespace);
     stands(&tenure, "b").await;
-    proxy.hold();
+    proxy.set_flow(tenure_testkit::proxy::Flow::Hold);
     let (lost, said) = first.hears().await;
     let until: u64 = said.strip_prefix("lost TrustEnded ").unwrap().parse().unwrap();
     let began = second.says("begins 2").await;

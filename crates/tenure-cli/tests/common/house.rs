@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use super::World;
 
@@ -27,11 +26,16 @@ impl Own {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        let began = std::time::Instant::now();
-        while std::fs::remove_dir(&self.0).is_err() && began.elapsed() < super::LIMIT {
+        if std::thread::panicking() {
+            // A second panic would end the run, and hide the first.
             let _ = std::fs::write(self.0.join("cgroup.kill"), "1");
-            std::thread::sleep(Duration::from_millis(10));
+            return;
         }
+        super::wait_for("the group to be gone", || {
+            let gone = std::fs::remove_dir(&self.0).ok();
+            let _ = std::fs::write(self.0.join("cgroup.kill"), "1");
+            gone
+        });
     }
 }
 

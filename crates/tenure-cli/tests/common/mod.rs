@@ -5,20 +5,16 @@
 
 pub mod house;
 pub mod overlap;
-pub mod proxy;
 pub mod pty;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal};
 use serde_json::Value;
-
-/// Any wait that takes longer has failed; long enough for a machine that is
-/// busy with everything else at once.
-pub const LIMIT: Duration = Duration::from_secs(60);
+use tenure_testkit::process;
+pub use tenure_testkit::{LIMIT, stamp as boottime, wait_for};
 
 /// A store of its own, and programs that know nothing but it.
 pub struct World {
@@ -43,7 +39,7 @@ impl World {
     /// On a server that others use too, in a namespace of its own.
     pub fn on(store: String) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let namespace = format!("cli-{}-{}", std::process::id(), overlap::boottime());
+        let namespace = format!("cli-{}-{}", std::process::id(), boottime());
         Self { dir, store, namespace }
     }
 
@@ -154,18 +150,6 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Looks again and again until there is something to see.
-pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(seen) = look() {
-            return seen;
-        }
-        assert!(began.elapsed() < LIMIT, "waited {LIMIT:?} in vain for {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
 /// A program in the background, ended with the test.
 pub struct Running {
     pub child: Child,
@@ -179,7 +163,7 @@ impl Running {
     }
 
     pub fn signal(&self, signal: Signal) {
-        kill_process(self.pid(), signal).unwrap();
+        process::signal(self.child.id(), signal);
     }
 
     /// What it said on the side.

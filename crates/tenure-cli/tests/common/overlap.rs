@@ -6,20 +6,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::time::{ClockId, clock_gettime};
+use tenure_testkit::let_pass_blocking;
+use tenure_testkit::proxy::{Flow, Proxy};
 
-use super::proxy::Proxy;
-use super::{Running, World, parent, wait_for};
+use super::{Running, World, boottime, parent, wait_for};
 
 pub const TTL: Duration = Duration::from_secs(1);
 const ELECTION: &str = "overlap";
 const STAMPS: &str = "TENURE_TEST_STAMPS";
-
-/// The clock that counts, in nanoseconds.
-pub fn boottime() -> u64 {
-    let now = clock_gettime(ClockId::Boottime);
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
-}
 
 /// If this process was started as a stamping child: stamps until it is killed.
 /// Each stamp is the time at which it was certainly still running.
@@ -30,7 +24,7 @@ pub fn stamp_if_child() {
     let mut file = std::fs::File::create(Path::new(&dir).join(name)).unwrap();
     loop {
         file.write_all(&boottime().to_ne_bytes()).unwrap();
-        std::thread::sleep(Duration::from_micros(500));
+        let_pass_blocking(Duration::from_micros(500), "the pace of the stamps");
     }
 }
 
@@ -155,7 +149,7 @@ impl Stage {
             Trouble::Outage => {
                 let began = boottime();
                 self.outage(|locked| {
-                    std::thread::sleep(TTL * 5 / 4);
+                    let_pass_blocking(TTL * 5 / 4, "an outage that outlasts the ttl");
                     self.outlived(began, locked, boottime());
                 });
                 self.settled(term)
@@ -167,9 +161,9 @@ impl Stage {
     /// when.
     fn outage(&self, meanwhile: impl FnOnce(u64)) {
         if let Some(proxy) = &self.proxy {
-            proxy.hold();
+            proxy.set_flow(Flow::Hold);
             meanwhile(boottime());
-            return proxy.release();
+            return proxy.set_flow(Flow::Pass);
         }
         let db = rusqlite::Connection::open(self.world.path("t.db")).unwrap();
         db.busy_timeout(super::LIMIT).unwrap();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::{Entry, Happening, Hint, ReleaseCause, Seq};
 use tenure_store::{Followed, Following, Page, Result};
+use tenure_testkit::let_pass;
 
 use crate::defect::Defect;
 
@@ -46,7 +47,7 @@ impl Following for BrokenFollowing {
                 Ok(Followed::Hint(vacant))
             }
             (Defect::LosesWhenDropped, _) => {
-                tokio::time::sleep(Duration::from_millis(3)).await;
+                let_pass(Duration::from_millis(3), "a moment at which it can be dropped").await;
                 Ok(followed)
             }
             _ => Ok(followed),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenure_testkit::Dice;
+use tenure_testkit::{Dice, let_pass};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -67,7 +67,7 @@ async fn carry(stream: TcpStream, upstream: &str, fate: &impl Fate) -> std::io::
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await?;
     let (delay, act) = fate.of(head.lines().next().unwrap_or_default());
-    tokio::time::sleep(delay).await;
+    let_pass(delay, "a request that is slow").await;
     match act {
         Act::Say(status, code) => return stream.write_all(said(status, code).as_bytes()).await,
         Act::CutBefore => return Ok(()),

@@ -4,9 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
-use tenure_testkit::free_port;
+use tenure_testkit::{free_port, wait_for};
 
 /// A private PostgreSQL on a free port; gone when this is.
 pub struct Server {
@@ -111,7 +110,7 @@ impl Server {
         for setting in self.settings {
             line.args(["-c", setting]);
         }
-        for _ in 0..3_000 {
+        wait_for("the server to start", || {
             // A server that was killed leaves children that take a moment to go,
             // and until then refuses to start; so it does while somebody's
             // connection happens to have its port.
@@ -123,12 +122,8 @@ impl Server {
                 .args(["-q", "-h", "127.0.0.1", "-U", "postgres"])
                 .args(["-p", &self.port.to_string()])
                 .status();
-            if ready.unwrap().success() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("the server did not start");
+            ready.unwrap().success().then_some(())
+        });
     }
 
     /// A copy of it on another port, which follows it and takes no writes.
@@ -224,13 +219,8 @@ impl Pooler {
         let child = line.arg("pgbouncer.ini").spawn().unwrap();
         let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
         let pooler = Self { _dir: dir, child, url };
-        for _ in 0..3_000 {
-            if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return pooler;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("pgbouncer did not start");
+        wait_for("pgbouncer to listen", || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
+        pooler
     }
 }
 

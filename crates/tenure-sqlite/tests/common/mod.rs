@@ -1,5 +1,5 @@
 //! What the tests of this crate share.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+#![allow(dead_code, unreachable_pub, unused_imports, clippy::unwrap_used)]
 
 pub mod child;
 
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::ManualClock;
 pub use tenure_testkit::requests::*;
+pub use tenure_testkit::{let_pass, let_pass_blocking};
 
 /// A database of its own, in a directory that goes with it.
 pub struct Place {

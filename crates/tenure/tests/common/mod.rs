@@ -1,19 +1,12 @@
 //! What the tests share.
 
-#![allow(clippy::expect_used, clippy::unwrap_used, dead_code, unreachable_pub)]
+#![allow(clippy::expect_used, clippy::unwrap_used, dead_code, unreachable_pub, unused_imports)]
 
-use std::future::Future;
 use std::time::Duration;
 
 use tenure::testing::Stage;
 use tenure::{Leadership, Tenure};
-
-/// A limit for a test that would otherwise hang: never waited for when all is
-/// well.
-pub async fn within<T>(work: impl Future<Output = T>) -> T {
-    let limit = Duration::from_secs(60);
-    tokio::time::timeout(limit, work).await.expect("the test does not come to its end")
-}
+pub use tenure_testkit::{let_pass, let_pass_blocking, until, within};
 
 pub const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
