@@ -1,4 +1,4 @@
-//! What may not stand in code: anywhere, and in what is pure.
+//! What may not stand in code: anywhere, in what is pure, and in tests.
 
 use super::Finding;
 use super::source::{code, has_word};
@@ -57,6 +57,28 @@ pub(crate) fn in_pure(path: &str, code: &str) -> Vec<Finding> {
     found
 }
 
+/// A test that sleeps and hopes is slow on a good day and fails on a bad one. `code` is
+/// source without comments and literals.
+pub(crate) fn in_tests(path: &str, code: &str) -> Vec<Finding> {
+    let whole =
+        path.starts_with("crates/") && (path.contains("/tests/") || path.ends_with("/tests.rs"));
+    // On a clock that tokio moves by itself nothing really waits.
+    if code.contains("start_paused") {
+        return Vec::new();
+    }
+    let inline = code.lines().position(|line| line.trim() == "mod tests {");
+    let first = if whole { Some(0) } else { inline };
+    let lines = code.lines().enumerate().skip(first.unwrap_or(usize::MAX));
+    lines
+        .filter(|(_, line)| has_word(line, "sleep("))
+        .map(|(number, _)| {
+            let text = "a test sleeps: wait for what happens (`until`, `wait_for` of \
+                        tenure-testkit), or say by `let_pass` why time has to pass";
+            Finding::at(path, number + 1, text)
+        })
+        .collect()
+}
+
 /// Without `no_std` the list above could be walked around. `lib` gives the text of a file.
 pub(crate) fn pure_is_no_std<'a>(lib: impl Fn(&str) -> Option<&'a str>) -> Vec<Finding> {
     let roots = PURE_DIRS.iter().map(|folder| format!("{folder}src/lib.rs"));
@@ -106,6 +128,23 @@ mod tests {
             assert!(in_pure("crates/tenure-store/src/a.rs", &code).is_empty());
         }
         assert!(in_pure("crates/tenure-core/src/a.rs", "use core::time::Duration;").is_empty());
+    }
+
+    /// In every file of tests, and in the tests at the end of a file.
+    #[test]
+    fn tests_may_not_sleep() {
+        let sleeps = "fn f() {\ntokio::time::sleep(x).await;\n}";
+        let inline = format!("{sleeps}\nmod tests {{\n{sleeps}\n}}");
+        assert_eq!(lines(&in_tests("crates/a/tests/b.rs", sleeps)), [2]);
+        assert_eq!(lines(&in_tests("crates/a/tests/common/b.rs", "thread::sleep(x)")), [1]);
+        assert_eq!(lines(&in_tests("crates/a/src/b/tests.rs", sleeps)), [2]);
+        assert_eq!(lines(&in_tests("crates/a/src/b.rs", &inline)), [6]);
+        assert!(in_tests("crates/a/src/b.rs", sleeps).is_empty());
+        assert!(
+            in_tests("crates/a/tests/b.rs", "let_pass(x, y); let asleep = sleeping();").is_empty()
+        );
+        let paused = format!("#[tokio::test(start_paused = true)]\n{sleeps}");
+        assert!(in_tests("crates/a/tests/b.rs", &paused).is_empty());
     }
 
     /// `no_std` with std brought back is not `no_std`; tests may have it.

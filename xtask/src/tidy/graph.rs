@@ -25,6 +25,8 @@ pub(crate) enum Layer {
     Shared,
     /// Programs and services over the public API.
     Above,
+    /// A program that is a test: over the public API, with what tests share.
+    Trial,
 }
 
 /// The one folder in the facade that names backends.
@@ -40,8 +42,10 @@ pub(crate) fn layer(name: &str) -> Option<Layer> {
         "tenure-cas" => Layer::Family,
         "tenure-conformance" | "tenure-model" | "tenure-sim" | "tenure-testkit" => Layer::Proof,
         "tenure-api" | "tenure-guard" => Layer::Shared,
-        "tenure-chaos" | "tenure-cli" | "tenure-doctor" | "tenure-registry" | "tenure-server"
-        | "tenure-grpc" => Layer::Above,
+        "tenure-cli" | "tenure-doctor" | "tenure-registry" | "tenure-server" | "tenure-grpc" => {
+            Layer::Above
+        }
+        "tenure-chaos" => Layer::Trial,
         other if other.starts_with("tenure-") => Layer::Backend,
         _ => return None,
     })
@@ -57,6 +61,7 @@ fn below(layer: Layer) -> &'static [Layer] {
         Layer::Backend | Layer::Proof => &[Layer::Core, Layer::Rules, Layer::Store, Layer::Family],
         Layer::Facade => &[Layer::Core, Layer::Store, Layer::Backend],
         Layer::Above => &[Layer::Facade, Layer::Shared, Layer::Above],
+        Layer::Trial => &[Layer::Facade, Layer::Shared, Layer::Above, Layer::Proof],
     }
 }
 
@@ -145,6 +150,7 @@ mod tests {
             ("tenure-cli", "tenure-guard"),
             ("tenure-guard", "tenure-core"),
             ("tenure-chaos", "tenure"),
+            ("tenure-chaos", "tenure-testkit"),
             ("xtask", "tenure-sqlite"),
         ] {
             assert!(!refused(from, to), "{from} may depend on {to}");
@@ -169,6 +175,8 @@ mod tests {
             ("tenure-api", "tenure"),
             ("tenure-guard", "tenure-store"),
             ("tenure-cli", "tenure-sqlite"),
+            ("tenure-cli", "tenure-testkit"),
+            ("tenure-chaos", "tenure-sqlite"),
             ("tenure-cli", "tenure-core"),
         ] {
             assert!(refused(from, to), "{from} may not depend on {to}");

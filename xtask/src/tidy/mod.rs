@@ -89,6 +89,7 @@ fn findings(packages: &[Package], files: &Files) -> Vec<Finding> {
         found.extend(length::functions(path, code));
         found.extend(banned::everywhere(path, code));
         found.extend(banned::in_pure(path, code));
+        found.extend(banned::in_tests(path, code));
         found.extend(graph::names_backends(path, code, packages));
     }
     for (path, text) in files.ending(".sql") {
@@ -128,6 +129,7 @@ mod tests {
             ("crates/tenure-core/src/lib.rs", "use std::time::Instant;\n"),
             ("crates/tenure-core/src/rest.rs", "fn f() { todo!() }\n"),
             ("crates/tenure-store/src/lib.rs", "use tenure_paper::Paper;\n"),
+            ("crates/tenure/tests/sleepy.rs", "std::thread::sleep(x)\n"),
             ("crates/tenure/src/long.rs", &long),
             ("crates/tenure/src/long.sql", &long),
             ("crates/tenure/src/function.rs", &long_function),
@@ -149,6 +151,7 @@ mod tests {
             "crates/tenure-core/src/rest.rs:1: ",
             "crates/tenure-paper/tests/conformance.rs: ",
             "crates/tenure-store/src/lib.rs:1: ",
+            "crates/tenure/tests/sleepy.rs:1: ",
             "crates/tenure/src/long.rs: ",
             "crates/tenure/src/long.sql: ",
             "crates/tenure/src/function.rs:1: ",
