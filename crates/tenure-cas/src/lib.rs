@@ -17,6 +17,7 @@ mod names;
 mod operators;
 mod options;
 mod outcomes;
+mod parts;
 mod poller;
 mod reader;
 mod record;

@@ -6,12 +6,11 @@
 use tenure_core::{Amend, Amended, ElectionName, MemberId, MemberRef, Namespace, Note, TermNumber};
 use tenure_store::{Error, ErrorKind, Result};
 
-use crate::candidates::Candidates;
 use crate::cells::{ATTEMPTS, Cells, partly, too_busy};
-use crate::judge::{Hold, Judge};
+use crate::judge::Hold;
 use crate::lives::Lives;
-use crate::members::{Edit, Life, Members};
-use crate::reader::Reader;
+use crate::members::{Edit, Life};
+use crate::parts::Parts;
 use crate::record::election::{ElectionRecord, PauseRecord, StepDownRecord};
 use crate::record::member::{EndedLife, MemberRecord};
 use crate::seen::Seen;
@@ -27,26 +26,13 @@ enum Change {
 /// What operators ask of elections and members.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operators<'a> {
-    cells: &'a Cells,
-    ns: &'a Namespace,
-    judge: Judge<'a>,
-    reader: Reader<'a>,
-    candidates: Candidates<'a>,
-    members: Members<'a>,
+    parts: Parts<'a>,
     lives: Lives<'a>,
 }
 
 impl<'a> Operators<'a> {
     pub(crate) fn new(cells: &'a Cells, ns: &'a Namespace) -> Self {
-        Self {
-            cells,
-            ns,
-            judge: Judge::new(cells, ns),
-            reader: Reader::new(cells, ns),
-            candidates: Candidates::new(cells, ns),
-            members: Members::new(cells, ns),
-            lives: Lives::new(cells, ns),
-        }
+        Self { parts: Parts::new(cells, ns), lives: Lives::new(cells, ns) }
     }
 }
 
@@ -74,7 +60,7 @@ impl Operators<'_> {
         asked: StepDownRecord,
     ) -> Result<Amended> {
         if asked.to.is_some() {
-            self.reader.refresh_members(self.cells.now()).await?;
+            self.parts.reader.refresh_members(self.parts.cells.now()).await?;
         }
         let edit = |seen: Option<&Seen<ElectionRecord>>| {
             let Some((seen, holder)) = seen.and_then(|s| Some((s, self.live_holder(s)?))) else {
@@ -85,7 +71,11 @@ impl Operators<'_> {
                 return Change::Answer(Amended::Superseded { number: present });
             }
             let stands = |to: &MemberId| {
-                self.candidates.eligible(name, Some(&holder)).iter().any(|s| s.member.id == *to)
+                self.parts
+                    .candidates
+                    .eligible(name, Some(&holder))
+                    .iter()
+                    .any(|s| s.member.id == *to)
             };
             if !asked.to.as_ref().is_none_or(stands) {
                 return Change::Answer(Amended::NoSuchCandidate);
@@ -127,7 +117,10 @@ impl Operators<'_> {
     }
 
     fn newest(&self, name: &ElectionName) -> TermNumber {
-        self.cells.memory().newest_number(&self.cells.keys.election(self.ns, name))
+        self.parts
+            .cells
+            .memory()
+            .newest_number(&self.parts.cells.keys.election(self.parts.ns, name))
     }
 
     /// Changes an election's record, beginning again with whatever somebody
@@ -137,11 +130,11 @@ impl Operators<'_> {
         name: &ElectionName,
         edit: impl Fn(Option<&Seen<ElectionRecord>>) -> Change,
     ) -> Result<Amended> {
-        let key = self.cells.keys.election(self.ns, name);
+        let key = self.parts.cells.keys.election(self.parts.ns, name);
         for _ in 0..ATTEMPTS {
-            let begun = self.cells.step();
-            let seen = self.reader.load_election(&key).await?;
-            self.reader.load_holders_of(seen.iter(), begun).await?;
+            let begun = self.parts.cells.step();
+            let seen = self.parts.reader.load_election(&key).await?;
+            self.parts.reader.load_holders_of(seen.iter(), begun).await?;
             let record = match edit(seen.as_ref()) {
                 Change::Write(record) => record,
                 Change::Answer(answer) => {
@@ -152,9 +145,12 @@ impl Operators<'_> {
                     return Ok(answer);
                 }
             };
-            let swapped =
-                self.cells.swap(&key, seen.as_ref(), *record, self.cells.now(), None).await?;
-            self.cells.memory().may_have_changed(&key);
+            let swapped = self
+                .parts
+                .cells
+                .swap(&key, seen.as_ref(), *record, self.parts.cells.now(), None)
+                .await?;
+            self.parts.cells.memory().may_have_changed(&key);
             if let Some(written) = swapped {
                 partly(true, self.tell_holder(&written).await)?;
                 return Ok(self.concerning(&written));
@@ -166,7 +162,7 @@ impl Operators<'_> {
     /// Raises the attention of the one who holds an election.
     async fn tell_holder(&self, seen: &Seen<ElectionRecord>) -> Result<()> {
         match self.live_holder(seen) {
-            Some(holder) => self.members.raise_attention(&holder.id).await,
+            Some(holder) => self.parts.members.raise_attention(&holder.id).await,
             None => Ok(()),
         }
     }
@@ -175,23 +171,24 @@ impl Operators<'_> {
     fn concerning(&self, seen: &Seen<ElectionRecord>) -> Amended {
         let member = self.live_holder(seen);
         let number = member.is_some().then(|| seen.record.number());
-        Amended::Done { number, member, remaining: self.judge.hold(&seen.record).left() }
+        Amended::Done { number, member, remaining: self.parts.judge.hold(&seen.record).left() }
     }
 
     fn live_holder(&self, seen: &Seen<ElectionRecord>) -> Option<MemberRef> {
         let holder = seen.record.holder.as_ref().map(|h| h.member());
-        let held = matches!(self.judge.hold(&seen.record), Hold::Live(_) | Hold::Unproven { .. });
+        let held =
+            matches!(self.parts.judge.hold(&seen.record), Hold::Live(_) | Hold::Unproven { .. });
         holder.filter(|_| held)
     }
 
     /// Condemns a member, or ends it at once, with everything it holds.
     async fn evict(&self, id: &MemberId, at_once: bool) -> Result<Amended> {
-        let key = self.cells.keys.member(self.ns, id);
-        let seen = self.cells.load::<MemberRecord>(&key).await?;
-        let Some(seen) = seen.filter(|s| !self.judge.member_left(s).is_zero()) else {
+        let key = self.parts.cells.keys.member(self.parts.ns, id);
+        let seen = self.parts.cells.load::<MemberRecord>(&key).await?;
+        let Some(seen) = seen.filter(|s| !self.parts.judge.member_left(s).is_zero()) else {
             return Ok(Amended::NoSuchMember);
         };
-        let (member, remaining) = (seen.record.member(), self.judge.member_left(&seen));
+        let (member, remaining) = (seen.record.member(), self.parts.judge.member_left(&seen));
         let done = Amended::Done { number: None, member: Some(member.clone()), remaining };
         if at_once {
             let ended = self.lives.end(&member, EndedLife::Evicted).await?;
@@ -202,7 +199,7 @@ impl Operators<'_> {
             wrote = !std::mem::replace(&mut record.condemned, true);
             wrote
         };
-        match self.members.edit(&member, Edit::Note, condemn).await? {
+        match self.parts.members.edit(&member, Edit::Note, condemn).await? {
             Life::Over { .. } => Ok(Amended::NoSuchMember),
             Life::Live(_) if wrote => Ok(done),
             Life::Live(_) => Ok(Amended::Unchanged),

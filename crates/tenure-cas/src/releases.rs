@@ -7,10 +7,8 @@ use tenure_core::{
 };
 use tenure_store::Result;
 
-use crate::candidates::Candidates;
 use crate::cells::{ATTEMPTS, Cells, partly, too_busy};
-use crate::members::Members;
-use crate::reader::Reader;
+use crate::parts::Parts;
 use crate::record::candidacies::CandidaciesRecord;
 use crate::record::election::ElectionRecord;
 
@@ -27,22 +25,12 @@ struct Ending<'a> {
 /// Ends terms.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Releases<'a> {
-    cells: &'a Cells,
-    ns: &'a Namespace,
-    reader: Reader<'a>,
-    candidates: Candidates<'a>,
-    members: Members<'a>,
+    parts: Parts<'a>,
 }
 
 impl<'a> Releases<'a> {
     pub(crate) fn new(cells: &'a Cells, ns: &'a Namespace) -> Self {
-        Self {
-            cells,
-            ns,
-            reader: Reader::new(cells, ns),
-            candidates: Candidates::new(cells, ns),
-            members: Members::new(cells, ns),
-        }
+        Self { parts: Parts::new(cells, ns) }
     }
 }
 
@@ -54,10 +42,11 @@ impl Releases<'_> {
     /// makes the caller its own successor. Last the member's record says that
     /// something changed, once for all of them.
     pub(crate) async fn release(&self, release: &Release) -> Result<()> {
-        self.cells.check_batch("releases", release.items.len())?;
+        self.parts.cells.check_batch("releases", release.items.len())?;
         let checks = release.items.iter().map(|item| self.is_due(&release.member, item));
         let mut due = Vec::new();
-        for (item, is_due) in release.items.iter().zip(self.cells.all(checks.collect()).await) {
+        for (item, is_due) in release.items.iter().zip(self.parts.cells.all(checks.collect()).await)
+        {
             if is_due? {
                 due.push(item);
             } else {
@@ -70,16 +59,16 @@ impl Releases<'_> {
             record.elections.retain(|name, _| !due.iter().any(|item| item.election == *name));
             record.elections.len() != before
         };
-        let withdrew = self.candidates.edit(&release.member, withdraw).await?;
+        let withdrew = self.parts.candidates.edit(&release.member, withdraw).await?;
         let terms: Vec<_> = due.iter().filter(|item| item.number.is_some()).collect();
         let kept = |item: &&&&ReleaseItem| item.successor.is_some();
         if !release.heir_grace.is_zero() || terms.iter().find(kept).is_some() {
             // Without the list the vacancy is simply open to all: better than
             // to hold on to a term nobody works under.
-            let _ = self.reader.refresh_members(self.cells.now()).await;
+            let _ = self.parts.reader.refresh_members(self.parts.cells.now()).await;
         }
         if !terms.is_empty() {
-            self.members.note_change(&release.member);
+            self.parts.members.note_change(&release.member);
         }
         let endings = terms.iter().map(|item| {
             let ending = Ending {
@@ -91,14 +80,14 @@ impl Releases<'_> {
             };
             self.end_term(&item.election, ending)
         });
-        let ended = self.cells.all(endings.collect()).await;
+        let ended = self.parts.cells.all(endings.collect()).await;
         for (item, _) in terms.iter().zip(&ended).filter(|(_, ended)| matches!(ended, Ok(true))) {
             self.note_given_back(&release.member, item);
         }
         let gave_back = ended.iter().any(|ended| matches!(ended, Ok(true) | Err(_)));
         // A repeated release finds nothing to end, and still has to say it.
-        if gave_back || self.members.owes_announcement(&release.member) {
-            self.members.announce_change(&release.member).await;
+        if gave_back || self.parts.members.owes_announcement(&release.member) {
+            self.parts.members.announce_change(&release.member).await;
         }
         let ended: Result<Vec<bool>> = ended.into_iter().collect();
         partly(withdrew || gave_back, ended).map(drop)
@@ -107,16 +96,16 @@ impl Releases<'_> {
     /// Remembers that this very term is not held any more.
     fn note_given_back(&self, who: &MemberRef, item: &ReleaseItem) {
         let Some(number) = item.number else { return };
-        let key = self.cells.keys.member(self.ns, &who.id);
-        self.cells.memory().gave_back(&key, who.incarnation, &item.election, number);
+        let key = self.parts.cells.keys.member(self.parts.ns, &who.id);
+        self.parts.cells.memory().gave_back(&key, who.incarnation, &item.election, number);
     }
 
     /// Whether an item is not too late: it names no term, or exactly the one
     /// this life holds (rule E1).
     async fn is_due(&self, who: &MemberRef, item: &ReleaseItem) -> Result<bool> {
         let Some(number) = item.number else { return Ok(true) };
-        let key = self.cells.keys.election(self.ns, &item.election);
-        let seen = self.cells.load::<ElectionRecord>(&key).await?;
+        let key = self.parts.cells.keys.election(self.parts.ns, &item.election);
+        let seen = self.parts.cells.load::<ElectionRecord>(&key).await?;
         Ok(seen.is_some_and(|s| s.record.number() == number && s.record.is_held_by(who)))
     }
 
@@ -133,9 +122,9 @@ impl Releases<'_> {
     }
 
     async fn end_term(&self, name: &ElectionName, ending: Ending<'_>) -> Result<bool> {
-        let key = self.cells.keys.election(self.ns, name);
+        let key = self.parts.cells.keys.election(self.parts.ns, name);
         for attempt in 0..ATTEMPTS {
-            let seen = self.cells.load::<ElectionRecord>(&key).await?;
+            let seen = self.parts.cells.load::<ElectionRecord>(&key).await?;
             let held = seen.filter(|s| {
                 s.record.is_held_by(ending.member)
                     && ending.number.is_none_or(|number| s.record.number() == number)
@@ -145,16 +134,19 @@ impl Releases<'_> {
                 // ended it, and others have to hear of that.
                 return Ok(attempt > 0);
             };
-            let heir = self.candidates.heir(&held.record, ending.successor, ending.grace);
+            let heir = self.parts.candidates.heir(&held.record, ending.successor, ending.grace);
             let mut record = (*held.record).clone();
-            record.vacate(ending.cause, heir.clone(), self.cells.clock.wall());
-            let swapped =
-                self.cells.swap(&key, Some(&held), record, self.cells.now(), None).await?;
-            self.cells.memory().may_have_changed(&key);
+            record.vacate(ending.cause, heir.clone(), self.parts.cells.clock.wall());
+            let swapped = self
+                .parts
+                .cells
+                .swap(&key, Some(&held), record, self.parts.cells.now(), None)
+                .await?;
+            self.parts.cells.memory().may_have_changed(&key);
             if swapped.is_some() {
                 if let Some((heir, _)) = heir {
                     // Only a courtesy: it will find out by itself.
-                    let _ = self.members.raise_attention(&heir).await;
+                    let _ = self.parts.members.raise_attention(&heir).await;
                 }
                 return Ok(true);
             }

@@ -8,10 +8,9 @@ use tenure_core::{
 };
 use tenure_store::Result;
 
-use crate::candidates::{Candidates, candidate};
+use crate::candidates::candidate;
 use crate::cells::Cells;
-use crate::judge::Judge;
-use crate::reader::Reader;
+use crate::parts::Parts;
 use crate::record::candidacies::CandidaciesRecord;
 use crate::record::election::ElectionRecord;
 use crate::record::member::MemberRecord;
@@ -22,22 +21,12 @@ type Named = (ElectionName, Option<Seen<ElectionRecord>>);
 /// Views of elections and members, and snapshots of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Views<'a> {
-    cells: &'a Cells,
-    ns: &'a Namespace,
-    judge: Judge<'a>,
-    reader: Reader<'a>,
-    candidates: Candidates<'a>,
+    parts: Parts<'a>,
 }
 
 impl<'a> Views<'a> {
     pub(crate) fn new(cells: &'a Cells, ns: &'a Namespace) -> Self {
-        Self {
-            cells,
-            ns,
-            judge: Judge::new(cells, ns),
-            reader: Reader::new(cells, ns),
-            candidates: Candidates::new(cells, ns),
-        }
+        Self { parts: Parts::new(cells, ns) }
     }
 }
 
@@ -46,31 +35,34 @@ impl Views<'_> {
     /// several of them are of moments close together, because a register has no
     /// snapshot of many cells.
     pub(crate) async fn read(&self, query: &Query) -> Result<Snapshot> {
-        let begun = self.cells.step();
+        let begun = self.parts.cells.step();
         if query.candidates || query.members || query.which == Which::All {
-            self.reader.refresh_members(self.cells.now()).await?;
+            self.parts.reader.refresh_members(self.parts.cells.now()).await?;
         } else if query.asker.is_some() {
-            self.reader.refresh_members(self.cells.now() - self.cells.options.listing_age).await?;
+            self.parts
+                .reader
+                .refresh_members(self.parts.cells.now() - self.parts.cells.options.listing_age)
+                .await?;
         }
         let mut every = Vec::new();
         if query.members || !matches!(query.which, Which::Nothing | Which::Named(_)) {
-            every = self.reader.load_every_election().await?;
+            every = self.parts.reader.load_every_election().await?;
             if let (Which::HeldBy(life), false) = (&query.which, query.members) {
                 every.retain(|s| s.record.holder.as_ref().is_some_and(|h| h.incarnation == *life));
             }
-            self.reader.load_holders_of(every.iter(), begun).await?;
+            self.parts.reader.load_holders_of(every.iter(), begun).await?;
         }
         let asked = self.asked_for(&query.which, &every).await?;
         for (name, seen) in &asked {
             if let Some(kept) = seen.as_ref().and_then(|s| s.record.reserved.as_ref()) {
-                self.candidates.heir_stands(name, &kept.member).await?;
+                self.parts.candidates.heir_stands(name, &kept.member).await?;
             }
         }
         let asker = query.asker.as_ref();
         let view = |(name, seen): &Named| self.view(name, seen.as_ref(), asker, query.candidates);
         let holders: Vec<Incarnation> =
             every.iter().filter_map(|s| Some(self.holder(s)?.member.incarnation)).collect();
-        let live = if query.members { self.judge.live_members() } else { Vec::new() };
+        let live = if query.members { self.parts.judge.live_members() } else { Vec::new() };
         Ok(Snapshot {
             seq: Seq::START,
             elections: asked.iter().map(view).collect(),
@@ -98,18 +90,18 @@ impl Views<'_> {
             }
             Which::Named(names) => names,
         };
-        self.reader.remember_names(names);
-        let found = self.reader.load_named(names).await?;
+        self.parts.reader.remember_names(names);
+        let found = self.parts.reader.load_named(names).await?;
         Ok(names.iter().cloned().zip(found).collect())
     }
 
     /// Elections that somebody stands for and nobody ever won: they have no
     /// record of their own yet.
     fn only_stood_for(&self, recorded: &[Named]) -> Vec<Named> {
-        let live = self.judge.live_members();
+        let live = self.parts.judge.live_members();
         let stands = live.iter().filter_map(|(m, _)| {
-            let key = self.cells.keys.standing(self.ns, &m.record.member);
-            let known = self.cells.known::<CandidaciesRecord>(&key)?;
+            let key = self.parts.cells.keys.standing(self.parts.ns, &m.record.member);
+            let known = self.parts.cells.known::<CandidaciesRecord>(&key)?;
             (known.record.incarnation == m.record.incarnation).then_some(known)
         });
         let names = stands.flat_map(|s| s.record.elections.keys().cloned().collect::<Vec<_>>());
@@ -140,10 +132,10 @@ impl Views<'_> {
             view.reserved = self.reservation(seen);
         }
         let holder = view.holder.as_ref().map(|holder| &holder.member);
-        view.ahead = asker.map_or(0, |asker| self.candidates.ahead(name, holder, asker));
+        view.ahead = asker.map_or(0, |asker| self.parts.candidates.ahead(name, holder, asker));
         if list_candidates {
             view.candidates =
-                self.candidates.standing(name, seen).into_iter().map(candidate).collect();
+                self.parts.candidates.standing(name, seen).into_iter().map(candidate).collect();
         }
         view
     }
@@ -151,9 +143,9 @@ impl Views<'_> {
     /// The holder, unless its ttl has run out: observers see vacancy (rule N3).
     pub(crate) fn holder(&self, seen: &Seen<ElectionRecord>) -> Option<Holder> {
         let held = seen.record.holder.as_ref()?;
-        let remaining = self.judge.hold(&seen.record).left();
-        let key = self.cells.keys.member(self.ns, &held.member);
-        let stated = self.cells.known::<MemberRecord>(&key);
+        let remaining = self.parts.judge.hold(&seen.record).left();
+        let key = self.parts.cells.keys.member(self.parts.ns, &held.member);
+        let stated = self.parts.cells.known::<MemberRecord>(&key);
         let stated = stated.filter(|m| m.record.incarnation == held.incarnation);
         (!remaining.is_zero()).then(|| Holder {
             member: held.member(),
@@ -168,17 +160,20 @@ impl Views<'_> {
     /// What one who waits is told: not when the ttl is over, if it had better look
     /// again sooner.
     fn remaining_for_asker(&self, holder: &MemberRef, left: Duration) -> Duration {
-        let known = self.cells.known::<MemberRecord>(&self.cells.keys.member(self.ns, &holder.id));
+        let known = self
+            .parts
+            .cells
+            .known::<MemberRecord>(&self.parts.cells.keys.member(self.parts.ns, &holder.id));
         let shown = known.filter(|member| member.record.shows(holder.incarnation));
-        shown.map_or(left, |member| self.judge.load_again_in(&member).min(left))
+        shown.map_or(left, |member| self.parts.judge.load_again_in(&member).min(left))
     }
 
     /// For whom the vacancy is kept, as far as is known without looking: not
     /// for one who is known to be gone.
     pub(crate) fn reservation(&self, seen: &Seen<ElectionRecord>) -> Option<Reservation> {
         let kept = seen.record.reserved.as_ref()?;
-        let remaining = kept.grace_ns.saturating_sub(self.cells.now().since(seen.since));
-        let stands = self.candidates.known_to_stand(&seen.record.election, &kept.member);
+        let remaining = kept.grace_ns.saturating_sub(self.parts.cells.now().since(seen.since));
+        let stands = self.parts.candidates.known_to_stand(&seen.record.election, &kept.member);
         (stands && !remaining.is_zero())
             .then(|| Reservation { member: kept.member.clone(), remaining })
     }

@@ -53,7 +53,7 @@ impl Bids<'_> {
         bid: &Bid,
         found: Found,
     ) -> Result<Outcome> {
-        let key = self.cells.keys.election(self.ns, &bid.election);
+        let key = self.parts.cells.keys.election(self.parts.ns, &bid.election);
         let mut seen = found;
         for _ in 0..ATTEMPTS {
             let (record, heir) = match self.next_step(claiming, bid, seen.as_ref()).await? {
@@ -62,20 +62,23 @@ impl Bids<'_> {
                 Step::Win(record) => (record, None),
                 Step::Keep(record, heir) => (record, Some(heir)),
             };
-            let swapped =
-                self.cells.swap(&key, seen.as_ref(), record, self.cells.now(), None).await?;
-            self.cells.memory().may_have_changed(&key);
+            let swapped = self
+                .parts
+                .cells
+                .swap(&key, seen.as_ref(), record, self.parts.cells.now(), None)
+                .await?;
+            self.parts.cells.memory().may_have_changed(&key);
             let Some(written) = swapped else {
                 // Another write was first: a rival's, an operator's, or that of this
                 // very bid in an earlier attempt.
-                let begun = self.cells.step();
-                seen = self.reader.load_election(&key).await?;
-                self.reader.load_holders_of(seen.iter(), begun).await?;
+                let begun = self.parts.cells.step();
+                seen = self.parts.reader.load_election(&key).await?;
+                self.parts.reader.load_holders_of(seen.iter(), begun).await?;
                 continue;
             };
             if let Some(heir) = heir {
                 // It saves the heir time. If it fails, the heir notices by itself.
-                let _ = self.members.raise_attention(&heir).await;
+                let _ = self.parts.members.raise_attention(&heir).await;
                 return Ok(Outcome::Lost(Some(written)));
             }
             let won = written.record.term();
@@ -111,7 +114,7 @@ impl Bids<'_> {
             if !may {
                 return Ok(Step::Lose);
             }
-            record.vacate(ReleaseCause::Abandoned, None, self.cells.clock.wall());
+            record.vacate(ReleaseCause::Abandoned, None, self.parts.cells.clock.wall());
             return self.win(claiming, bid, record);
         }
         // Rule M2: a silent holder is ended first, and only then is its term taken.
@@ -121,11 +124,11 @@ impl Bids<'_> {
             Hold::Over(cause) => {
                 if !claim.heir_grace.is_zero() {
                     // Who is preferred is looked up once for the whole claim.
-                    self.reader.refresh_members(claiming.started).await?;
+                    self.parts.reader.refresh_members(claiming.started).await?;
                 }
                 let bidder = (&claim.member.id, bid.priority);
-                let heir = self.candidates.heir_before(&record, bidder, claim.heir_grace);
-                record.vacate(cause, heir.clone(), self.cells.clock.wall());
+                let heir = self.parts.candidates.heir_before(&record, bidder, claim.heir_grace);
+                record.vacate(cause, heir.clone(), self.parts.cells.clock.wall());
                 match heir {
                     Some((heir, _)) => Ok(Step::Keep(record, heir)),
                     None if may => self.win(claiming, bid, record),
@@ -140,10 +143,10 @@ impl Bids<'_> {
     /// not go back even if the record was removed or replaced by an older one.
     fn win(&self, claiming: &Claiming<'_>, bid: &Bid, mut record: ElectionRecord) -> Result<Step> {
         let Claiming { claim, profile, .. } = claiming;
-        let key = self.cells.keys.election(self.ns, &bid.election);
-        let last = record.number().max(self.cells.memory().newest_number(&key));
+        let key = self.parts.cells.keys.election(self.parts.ns, &bid.election);
+        let last = record.number().max(self.parts.cells.memory().newest_number(&key));
         let number = last.next();
-        let at = self.cells.clock.wall();
+        let at = self.parts.cells.clock.wall();
         if number == last {
             let what = format!("the record {key} has used up the last number, {last}");
             return Err(Error::new(ErrorKind::Foreign, what).remedy("use another election"));
@@ -168,10 +171,10 @@ impl Bids<'_> {
     ) -> Result<bool> {
         let Some(kept) = &seen.record.reserved else { return Ok(false) };
         let own = kept.member == claiming.claim.member.id;
-        if own || self.cells.now().since(seen.since) >= kept.grace_ns {
+        if own || self.parts.cells.now().since(seen.since) >= kept.grace_ns {
             return Ok(false);
         }
-        self.candidates.heir_stands(&seen.record.election, &kept.member).await
+        self.parts.candidates.heir_stands(&seen.record.election, &kept.member).await
     }
 }
 

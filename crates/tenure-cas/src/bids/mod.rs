@@ -7,12 +7,12 @@ use tenure_rules::rank::Attempt;
 use tenure_store::Result;
 
 use self::bid::{Claiming, Outcome, attempt};
-use crate::candidates::Candidates;
 use crate::cells::{Cells, partly};
 use crate::lives::Lives;
-use crate::members::{Edit, Life, Members};
+use crate::members::{Edit, Life};
 use crate::outcomes::{is_passing, none_for_good, passable};
-use crate::reader::{Found, Reader};
+use crate::parts::Parts;
+use crate::reader::Found;
 use crate::record::candidacies::{CandidaciesRecord, CandidacyRecord};
 use crate::record::member::MemberRecord;
 use crate::views::Views;
@@ -20,11 +20,7 @@ use crate::views::Views;
 /// Standing for elections and winning them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bids<'a> {
-    cells: &'a Cells,
-    ns: &'a Namespace,
-    reader: Reader<'a>,
-    candidates: Candidates<'a>,
-    members: Members<'a>,
+    parts: Parts<'a>,
     lives: Lives<'a>,
     views: Views<'a>,
 }
@@ -32,11 +28,7 @@ pub(crate) struct Bids<'a> {
 impl<'a> Bids<'a> {
     pub(crate) fn new(cells: &'a Cells, ns: &'a Namespace) -> Self {
         Self {
-            cells,
-            ns,
-            reader: Reader::new(cells, ns),
-            candidates: Candidates::new(cells, ns),
-            members: Members::new(cells, ns),
+            parts: Parts::new(cells, ns),
             lives: Lives::new(cells, ns),
             views: Views::new(cells, ns),
         }
@@ -51,28 +43,27 @@ impl Bids<'_> {
     /// what was not won. A bid whose own requests fail on their way stays open, and
     /// the others go on.
     pub(crate) async fn claim(&self, claim: &Claim) -> Result<Claims> {
-        self.cells.check_batch("bids", claim.bids.len())?;
-        let started = self.cells.now();
-        let member = match self.members.load_life(&claim.member).await? {
+        self.parts.cells.check_batch("bids", claim.bids.len())?;
+        let started = self.parts.cells.now();
+        let member = match self.parts.members.load_life(&claim.member).await? {
             Life::Over { superseded } => return Ok(Claims::Ended { superseded }),
             Life::Live(seen) => seen,
         };
         let names: Vec<_> = claim.bids.iter().map(|bid| bid.election.clone()).collect();
-        self.reader.remember_names(&names);
-        let found = none_for_good(self.reader.load_each_changed(&names).await)?;
+        self.parts.reader.remember_names(&names);
+        let found = none_for_good(self.parts.reader.load_each_changed(&names).await)?;
         let fresh = self.fresh(claim, &found);
-        if fresh
-            .iter()
-            .any(|bid| self.candidates.known_candidacy(&claim.member, &bid.election).is_none())
-        {
+        if fresh.iter().any(|bid| {
+            self.parts.candidates.known_candidacy(&claim.member, &bid.election).is_none()
+        }) {
             // Whoever is to be ranked must know whom it comes after.
-            self.reader.refresh_members(started).await?;
+            self.parts.reader.refresh_members(started).await?;
         }
         let again = found.iter().flatten().any(Option::is_some);
         let claiming = Claiming { claim, profile: &member.record.profile, started };
         let bids = claim.bids.iter().zip(found);
         let bids = bids.map(|(bid, found)| self.bid_on(&claiming, bid, found)).collect();
-        let outcomes = self.cells.all(bids).await;
+        let outcomes = self.parts.cells.all(bids).await;
         let won = |outcome: &Result<Outcome>| matches!(outcome, Ok(Outcome::Won(_)));
         let any_won = outcomes.iter().any(won);
         let outcomes = partly(any_won, passable(outcomes))?;
@@ -109,8 +100,8 @@ impl Bids<'_> {
     /// Remembers what was won, before the heartbeat that says that anything was:
     /// nothing that is written from then on may say otherwise.
     fn note_wins(&self, claim: &Claim, outcomes: &[Outcome]) {
-        let key = self.cells.keys.member(self.ns, &claim.member.id);
-        let mut memory = self.cells.memory();
+        let key = self.parts.cells.keys.member(self.parts.ns, &claim.member.id);
+        let mut memory = self.parts.cells.memory();
         for outcome in outcomes {
             if let Outcome::Won(term) = outcome {
                 memory.won(&key, term);
@@ -124,12 +115,12 @@ impl Bids<'_> {
     async fn confirm(&self, claim: &Claim, again: bool) -> Result<Life> {
         let renew = |record: &mut MemberRecord| {
             record.ttl_ns = claim.ttl;
-            record.holds = record.holds.won(self.cells.clock_id);
+            record.holds = record.holds.won(self.parts.cells.clock_id);
             // It may have taken the place of an older term of its own.
             record.changes = record.changes.wrapping_add(u64::from(again));
-            self.cells.decide.confirms_wins()
+            self.parts.cells.decide.confirms_wins()
         };
-        self.members.edit(&claim.member, Edit::Beat(claim.ttl), renew).await
+        self.parts.members.edit(&claim.member, Edit::Beat(claim.ttl), renew).await
     }
 
     /// The bids that stand for something, and are no copies of older ones.
@@ -145,7 +136,7 @@ impl Bids<'_> {
 
     /// Whether the candidacy of a bid is not written down as it is.
     fn stands_otherwise(&self, claim: &Claim, bid: &Bid) -> bool {
-        let known = self.candidates.known_candidacy(&claim.member, &bid.election);
+        let known = self.parts.candidates.known_candidacy(&claim.member, &bid.election);
         known.is_none_or(|stood| stood.priority != bid.priority.get())
     }
 
@@ -158,7 +149,7 @@ impl Bids<'_> {
             return Ok(());
         }
         let orders: Vec<_> =
-            lost.iter().map(|bid| self.candidates.next_order(&bid.election)).collect();
+            lost.iter().map(|bid| self.parts.candidates.next_order(&bid.election)).collect();
         let enter = |record: &mut CandidaciesRecord| {
             let entered = lost.iter().zip(&orders).map(|(bid, order)| {
                 let priority = bid.priority.get();
@@ -168,7 +159,7 @@ impl Bids<'_> {
             });
             entered.fold(false, |changed, entered| changed | entered)
         };
-        self.candidates.edit(&claim.member, enter).await.map(drop)
+        self.parts.candidates.edit(&claim.member, enter).await.map(drop)
     }
 
     /// Losing is an answer, with the view. The rank in it may be as old as
@@ -178,8 +169,9 @@ impl Bids<'_> {
         let claim = claiming.claim;
         if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Lost(_))) {
             let _ = self
+                .parts
                 .reader
-                .refresh_members(self.cells.now() - self.cells.options.listing_age)
+                .refresh_members(self.parts.cells.now() - self.parts.cells.options.listing_age)
                 .await;
         }
         let answer = |(bid, outcome): (&Bid, Outcome)| match outcome {

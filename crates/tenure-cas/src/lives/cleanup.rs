@@ -31,18 +31,21 @@ impl Lives<'_> {
         };
         // A listing may lag behind what this observer has written itself. A term that
         // it misses would be left without the record that proves it to be over.
-        let prefix = self.cells.keys.elections(self.ns);
+        let prefix = self.parts.cells.keys.elections(self.parts.ns);
         let known = |memory: &Memory| -> Vec<Seen<ElectionRecord>> {
             let seen = memory.elections.below(&prefix).map(|(_, seen)| seen);
             seen.filter(|seen| of_member(seen)).take(FEW).cloned().collect()
         };
-        let known = known(&self.cells.memory());
-        let few = self.reader.load_up_to(FEW).await?;
+        let known = known(&self.parts.cells.memory());
+        let few = self.parts.reader.load_up_to(FEW).await?;
         let Some(listed) = few else { return Ok(()) };
         let names: BTreeSet<_> = listed.iter().map(|s| s.record.election.clone()).collect();
         let unlisted = known.into_iter().filter(|s| !names.contains(&s.record.election));
         let held: Vec<_> = listed.into_iter().filter(of_member).chain(unlisted).collect();
-        let record = self.cells.known::<MemberRecord>(&self.cells.keys.member(self.ns, &who.id));
+        let record = self
+            .parts
+            .cells
+            .known::<MemberRecord>(&self.parts.cells.keys.member(self.parts.ns, &who.id));
         for seen in held {
             let Some(holder) = seen.record.holder.as_ref().map(|holder| holder.member()) else {
                 continue;
@@ -52,22 +55,29 @@ impl Lives<'_> {
             let cause = if holder == *who { cause } else { ReleaseCause::Ended(ended) };
             self.releases.vacate(&seen.record.election, &holder, cause).await?;
         }
-        self.remove_record::<CandidaciesRecord>(&self.cells.keys.standing(self.ns, &who.id), who)
-            .await?;
+        self.remove_record::<CandidaciesRecord>(
+            &self.parts.cells.keys.standing(self.parts.ns, &who.id),
+            who,
+        )
+        .await?;
         if record.is_some_and(|seen| seen.record.names) && !self.clear_names_away(who).await {
             return Ok(());
         }
-        self.remove_record::<MemberRecord>(&self.cells.keys.member(self.ns, &who.id), who).await
+        self.remove_record::<MemberRecord>(
+            &self.parts.cells.keys.member(self.parts.ns, &who.id),
+            who,
+        )
+        .await
     }
 
     /// Removes the names of an ended life, if this observer knows all of them and they are
     /// not very many. Says whether none is left that only the member's record proves void.
     async fn clear_names_away(&self, who: &MemberRef) -> bool {
-        let key = self.cells.keys.member(self.ns, &who.id);
-        let knows_all = self.cells.known::<MemberRecord>(&key).is_some_and(|seen| {
+        let key = self.parts.cells.keys.member(self.parts.ns, &who.id);
+        let knows_all = self.parts.cells.known::<MemberRecord>(&key).is_some_and(|seen| {
             let holds = seen.record.holds;
             seen.record.past.is_empty()
-                && (holds == Holds::Nothing || holds == Holds::KnownTo(self.cells.clock_id))
+                && (holds == Holds::Nothing || holds == Holds::KnownTo(self.parts.cells.clock_id))
         });
         self.floor.collect_of(&(key, who.incarnation)).await && knows_all
     }
@@ -75,11 +85,11 @@ impl Lives<'_> {
     /// Removes a record of exactly this life, if it is still there.
     async fn remove_record<R: Record>(&self, key: &str, who: &MemberRef) -> Result<()> {
         for _ in 0..ATTEMPTS {
-            let seen = self.cells.load::<R>(key).await?;
+            let seen = self.parts.cells.load::<R>(key).await?;
             let of_this_life = |s: &Seen<R>| s.record.stamp().0 == who.incarnation.as_u128();
             let Some(seen) = seen.filter(of_this_life) else { return Ok(()) };
-            if self.cells.register.remove(key, &seen.version).await? == Removed::Gone {
-                R::table(&mut self.cells.memory()).forget(key);
+            if self.parts.cells.register.remove(key, &seen.version).await? == Removed::Gone {
+                R::table(&mut self.parts.cells.memory()).forget(key);
                 return Ok(());
             }
         }
@@ -97,13 +107,13 @@ impl Lives<'_> {
     /// term over costs the same, whatever the dead one held (M5).
     pub(crate) async fn remove_long_dead(&self, joins: bool) {
         const AT_ONCE: usize = 8;
-        let now = self.cells.now();
+        let now = self.parts.cells.now();
         let long_dead = |seen: &Seen<MemberRecord>| {
-            self.judge.is_dead(seen) && now.since(seen.since) >= seen.record.ttl_ns * 2
+            self.parts.judge.is_dead(seen) && now.since(seen.since) >= seen.record.ttl_ns * 2
         };
-        let prefix = self.cells.keys.members(self.ns);
+        let prefix = self.parts.cells.keys.members(self.parts.ns);
         let known: Vec<_> =
-            self.cells.memory().members.below(&prefix).map(|(_, s)| s.clone()).collect();
+            self.parts.cells.memory().members.below(&prefix).map(|(_, s)| s.clone()).collect();
         let unheld = |seen: &Seen<MemberRecord>| {
             let names = seen.record.names;
             seen.record.holds == Holds::Nothing && seen.record.past.is_empty() && !names
@@ -112,7 +122,7 @@ impl Lives<'_> {
         let dead: Vec<_> = dead.take(AT_ONCE).collect();
         let mut elections = Vec::new();
         if !dead.iter().all(unheld) {
-            let few = self.reader.load_up_to(FEW).await;
+            let few = self.parts.reader.load_up_to(FEW).await;
             let Ok(Some(few)) = few else { return };
             elections = few;
         }
@@ -134,10 +144,10 @@ impl Lives<'_> {
             if elections.iter().any(id) {
                 continue;
             }
-            let key = self.cells.keys.member(self.ns, &who.id);
-            if let Ok(Removed::Gone) = self.cells.register.remove(&key, &seen.version).await {
-                self.cells.memory().members.forget(&key);
-                let standing = self.cells.keys.standing(self.ns, &who.id);
+            let key = self.parts.cells.keys.member(self.parts.ns, &who.id);
+            if let Ok(Removed::Gone) = self.parts.cells.register.remove(&key, &seen.version).await {
+                self.parts.cells.memory().members.forget(&key);
+                let standing = self.parts.cells.keys.standing(self.parts.ns, &who.id);
                 let _ =
                     partly(true, self.remove_record::<CandidaciesRecord>(&standing, &who).await);
             }

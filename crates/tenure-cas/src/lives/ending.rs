@@ -19,9 +19,10 @@ impl Lives<'_> {
         let mut record = (*seen.record).clone();
         let condemned = record.condemned;
         record.ended = Some(if condemned { EndedLife::Evicted } else { EndedLife::Expired });
-        let ended = self.cells.swap(key, Some(seen), record, self.cells.now(), None).await?;
+        let ended =
+            self.parts.cells.swap(key, Some(seen), record, self.parts.cells.now(), None).await?;
         if ended.is_none() {
-            self.cells.load::<MemberRecord>(key).await?;
+            self.parts.cells.load::<MemberRecord>(key).await?;
         }
         Ok(ended.is_some())
     }
@@ -30,10 +31,10 @@ impl Lives<'_> {
     /// place, on which its next heartbeat conflicts. The mark of another observer does as
     /// well, and so does a record that cannot be read, since no heartbeat can replace it.
     async fn mark_missing(&self, on: &HangsOn) -> Result<()> {
-        let key = self.cells.keys.member(self.ns, &on.life.id);
+        let key = self.parts.cells.keys.member(self.parts.ns, &on.life.id);
         let mark = MemberRecord::missing(&on.life, on.ttl);
-        if self.cells.swap(&key, None, mark, self.cells.now(), None).await?.is_none() {
-            match self.cells.load::<MemberRecord>(&key).await {
+        if self.parts.cells.swap(&key, None, mark, self.parts.cells.now(), None).await?.is_none() {
+            match self.parts.cells.load::<MemberRecord>(&key).await {
                 Err(error) if error.kind() != ErrorKind::Foreign => return Err(error),
                 _ => {}
             }
@@ -55,19 +56,20 @@ impl Lives<'_> {
     /// conflicts and finds a live one, or it conflicts itself and is told that the life is
     /// over.
     pub(crate) async fn settle_life(&self, on: &HangsOn) -> Result<Hold> {
-        let (key, life) = (self.cells.keys.member(self.ns, &on.life.id), on.life.incarnation);
-        if let Hold::Unproven { absent: true, .. } = self.judge.hold_on(on) {
+        let (key, life) =
+            (self.parts.cells.keys.member(self.parts.ns, &on.life.id), on.life.incarnation);
+        if let Hold::Unproven { absent: true, .. } = self.parts.judge.hold_on(on) {
             self.mark_missing(on).await?;
-            let now = self.cells.now();
-            let marked = self.cells.known::<MemberRecord>(&key);
+            let now = self.parts.cells.now();
+            let marked = self.parts.cells.known::<MemberRecord>(&key);
             if marked.is_none_or(|seen| !seen.record.shows(life)) {
-                let mut memory = self.cells.memory();
+                let mut memory = self.parts.cells.memory();
                 memory.nothing_missing(&key, life);
                 memory.is_missing(&key, life, now);
             }
         }
         for _ in 0..ATTEMPTS {
-            match self.cells.decide.hold(self.judge.hold_on(on)) {
+            match self.parts.cells.decide.hold(self.parts.judge.hold_on(on)) {
                 Hold::Silent(seen) => {
                     self.end_silent(&key, &seen).await?;
                 }
@@ -86,7 +88,7 @@ impl Lives<'_> {
             record.ended = Some(how);
             true
         };
-        if let Life::Over { .. } = self.members.edit(who, Edit::Note, end).await? {
+        if let Life::Over { .. } = self.parts.members.edit(who, Edit::Note, end).await? {
             return Ok(false);
         }
         let cause = match how {

@@ -10,10 +10,9 @@ use tenure_core::{Beat, Heartbeat, Join, Joined, MemberRef, Mono, Namespace, Seq
 use tenure_store::Result;
 
 use crate::cells::{ATTEMPTS, Cells, Renews, too_busy};
-use crate::judge::Judge;
-use crate::members::{Edit, Life, Members};
+use crate::members::{Edit, Life};
 use crate::names::{Floor, NameReader};
-use crate::reader::Reader;
+use crate::parts::Parts;
 use crate::record::FORMAT;
 use crate::record::member::{EndedLife, Holds, MemberRecord};
 use crate::releases::Releases;
@@ -22,11 +21,7 @@ use crate::seen::Seen;
 /// The lives of members.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lives<'a> {
-    cells: &'a Cells,
-    ns: &'a Namespace,
-    judge: Judge<'a>,
-    reader: Reader<'a>,
-    members: Members<'a>,
+    parts: Parts<'a>,
     releases: Releases<'a>,
     names: NameReader<'a>,
     floor: Floor<'a>,
@@ -35,11 +30,7 @@ pub(crate) struct Lives<'a> {
 impl<'a> Lives<'a> {
     pub(crate) fn new(cells: &'a Cells, ns: &'a Namespace) -> Self {
         Self {
-            cells,
-            ns,
-            judge: Judge::new(cells, ns),
-            reader: Reader::new(cells, ns),
-            members: Members::new(cells, ns),
+            parts: Parts::new(cells, ns),
             releases: Releases::new(cells, ns),
             names: NameReader::new(cells, ns),
             floor: Floor::new(cells, ns),
@@ -50,19 +41,19 @@ impl<'a> Lives<'a> {
 impl Lives<'_> {
     /// See [`Store::join`](tenure_store::Store::join).
     pub(crate) async fn join(&self, join: &Join) -> Result<Joined> {
-        let key = self.cells.keys.member(self.ns, &join.member.id);
+        let key = self.parts.cells.keys.member(self.parts.ns, &join.member.id);
         for _ in 0..ATTEMPTS {
-            let seen = self.cells.load::<MemberRecord>(&key).await?;
+            let seen = self.parts.cells.load::<MemberRecord>(&key).await?;
             let mut record = match self.admit(&key, join, seen.as_ref()).await? {
                 Ok(record) => record,
                 Err(taken) => return Ok(taken),
             };
             let renews = Renews { life: join.member.incarnation, asked: join.ttl };
-            let started = self.cells.now();
-            record.clock = self.cells.clock_id;
+            let started = self.parts.cells.now();
+            record.clock = self.parts.cells.clock_id;
             record.elapsed_ns = started.since(Mono::ZERO);
             let written =
-                self.cells.swap(&key, seen.as_ref(), record, started, Some(renews)).await?;
+                self.parts.cells.swap(&key, seen.as_ref(), record, started, Some(renews)).await?;
             if let Some(written) = written {
                 self.remove_long_dead(true).await;
                 return Ok(Joined::In { attention: written.record.attention, seq: Seq::START });
@@ -83,16 +74,16 @@ impl Lives<'_> {
         seen: Option<&Seen<MemberRecord>>,
     ) -> Result<Result<MemberRecord, Joined>> {
         let life = join.member.incarnation;
-        let left = seen.map_or(Duration::ZERO, |s| self.judge.member_left(s));
+        let left = seen.map_or(Duration::ZERO, |s| self.parts.judge.member_left(s));
         let taken = |by| Ok(Err(Joined::Taken { by, remaining: left }));
-        if self.cells.memory().is_over(key, life) {
+        if self.parts.cells.memory().is_over(key, life) {
             return taken(life);
         }
         let Some(other) = seen else { return Ok(Ok(self.newcomer(join, None))) };
         let is_over = |past: &MemberRecord| past.past.contains(&life);
         if other.record.incarnation == life {
             let over = other.record.ended.is_some() || other.record.condemned;
-            if over || self.judge.own_ran_out(key, life, other) {
+            if over || self.parts.judge.own_ran_out(key, life, other) {
                 return taken(life);
             }
             return Ok(Ok(again(&other.record, join)));
@@ -101,7 +92,8 @@ impl Lives<'_> {
             return taken(life);
         }
         let may_end = left.is_zero()
-            || join.supersede && self.cells.decide.is_idle(self.reader, &other.record).await?;
+            || join.supersede
+                && self.parts.cells.decide.is_idle(self.parts.reader, &other.record).await?;
         if !may_end {
             return taken(other.record.incarnation);
         }
@@ -119,7 +111,7 @@ impl Lives<'_> {
             clock: 0,
             elapsed_ns: Duration::ZERO,
             profile: join.profile.clone(),
-            joined_at_ms: self.cells.clock.wall().unix_millis(),
+            joined_at_ms: self.parts.cells.clock.wall().unix_millis(),
             condemned: false,
             attention: 0,
             changes: 0,
@@ -144,7 +136,7 @@ impl Lives<'_> {
             record.ttl_ns = ttl;
             true
         };
-        match self.members.edit(&beat.member, Edit::Beat(beat.ttl), renew).await? {
+        match self.parts.members.edit(&beat.member, Edit::Beat(beat.ttl), renew).await? {
             Life::Live(seen) => Ok(alive(seen.record.attention)),
             Life::Over { superseded } => Ok(Beat::Ended { superseded }),
         }
@@ -155,14 +147,15 @@ impl Lives<'_> {
     /// already. It is nobody's loss: nothing becomes free by its end.
     fn ttl_to_write(&self, beat: &Heartbeat) -> Duration {
         let (key, life) =
-            (self.cells.keys.member(self.ns, &beat.member.id), beat.member.incarnation);
-        let memory = self.cells.memory();
-        let idle = !memory.holds_anything(&self.cells.keys.elections(self.ns), &beat.member)
+            (self.parts.cells.keys.member(self.parts.ns, &beat.member.id), beat.member.incarnation);
+        let memory = self.parts.cells.memory();
+        let idle = !memory
+            .holds_anything(&self.parts.cells.keys.elections(self.parts.ns), &beat.member)
             && !memory.owns_names(&key, life);
         let steady = memory.asked(&key, life) == Some(beat.ttl);
         let paced = memory
             .written(&key, life)
-            .is_some_and(|started| self.cells.now().since(started) >= beat.ttl / 8);
+            .is_some_and(|started| self.parts.cells.now().since(started) >= beat.ttl / 8);
         if idle && steady && paced {
             return beat.ttl.saturating_add(beat.ttl / 2 + beat.ttl / 8);
         }
@@ -173,29 +166,30 @@ impl Lives<'_> {
     /// for, counted from now, with something to spare.
     fn already_granted(&self, beat: &Heartbeat) -> Option<u64> {
         let (key, life) =
-            (self.cells.keys.member(self.ns, &beat.member.id), beat.member.incarnation);
-        let known = self.cells.known::<MemberRecord>(&key)?;
+            (self.parts.cells.keys.member(self.parts.ns, &beat.member.id), beat.member.incarnation);
+        let known = self.parts.cells.known::<MemberRecord>(&key)?;
         let record = &known.record;
-        let memory = self.cells.memory();
+        let memory = self.parts.cells.memory();
         let started = memory.written(&key, life)?;
         let granted = record.shows(life)
             && !record.condemned
             && memory.asked(&key, life) == Some(beat.ttl)
             && record.changes >= memory.changes(life)
-            && !memory.holds_anything(&self.cells.keys.elections(self.ns), &beat.member)
+            && !memory
+                .holds_anything(&self.parts.cells.keys.elections(self.parts.ns), &beat.member)
             && !memory.owns_names(&key, life)
             && record.ttl_ns > beat.ttl
-            && started + record.ttl_ns >= self.cells.now() + beat.ttl;
+            && started + record.ttl_ns >= self.parts.cells.now() + beat.ttl;
         granted.then_some(record.attention)
     }
 
     /// See [`Store::leave`](tenure_store::Store::leave). One swap ends the life and
     /// with it everything it holds; the rest is tidying up.
     pub(crate) async fn leave(&self, member: &MemberRef) -> Result<()> {
-        let key = self.cells.keys.member(self.ns, &member.id);
-        self.cells.load::<MemberRecord>(&key).await?;
+        let key = self.parts.cells.keys.member(self.parts.ns, &member.id);
+        self.parts.cells.load::<MemberRecord>(&key).await?;
         self.end(member, EndedLife::Left).await?;
-        self.cells.memory().ended(&key, member.incarnation);
+        self.parts.cells.memory().ended(&key, member.incarnation);
         Ok(())
     }
 }
