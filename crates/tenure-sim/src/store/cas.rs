@@ -9,10 +9,7 @@ use tenure_cas::{
     CasOptions, CasRule, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed,
     Swapped, Version,
 };
-use tenure_core::{
-    Amend, Amended, ElectionName, MemberId, MemberRef, Mono, Namespace, Query, Request, RequestId,
-    TermNumber, Which,
-};
+use tenure_core::{Amend, Amended, MemberId, Mono, Namespace, Query, Request, RequestId};
 use tenure_store::Result;
 
 use super::remote::{Answered, Call, Caller, Client, Fate, SetClock, Wire, odd, ready};
@@ -208,7 +205,8 @@ impl CasWorld {
         }
     }
 
-    fn look(&self, now: Mono, query: &Query) -> tenure_core::Snapshot {
+    /// What a read answers at once.
+    pub(super) fn look(&self, now: Mono, query: &Query) -> tenure_core::Snapshot {
         let Some(eye) = &self.eye else { return tenure_core::Snapshot::default() };
         eye.clock.set(now);
         let seen = ready(eye.store.read(&Namespace::default(), query));
@@ -219,24 +217,5 @@ impl CasWorld {
         let eye = self.eye.as_ref()?;
         eye.clock.set(now);
         ready(eye.store.amend(&Namespace::default(), amend))?.ok()
-    }
-
-    pub(super) fn newest(&self, now: Mono, election: &ElectionName) -> TermNumber {
-        let seen = self.look(now, &Query::elections([election.clone()]));
-        seen.elections.first().map_or(TermNumber::NONE, |view| view.number)
-    }
-
-    pub(super) fn holder(
-        &self,
-        now: Mono,
-        election: &ElectionName,
-    ) -> Option<(MemberRef, TermNumber)> {
-        let seen = self.look(now, &Query::elections([election.clone()]));
-        let view = seen.elections.into_iter().next()?;
-        Some((view.holder?.member, view.number))
-    }
-
-    pub(super) fn everything(&self, now: Mono) -> tenure_core::Snapshot {
-        self.look(now, &Query { which: Which::All, members: true, ..Query::nothing() })
     }
 }

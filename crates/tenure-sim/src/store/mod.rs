@@ -8,7 +8,7 @@ mod turns;
 
 use tenure_core::{
     Amend, Amended, ElectionName, Entry, Era, MemberRef, Mono, Query, Reply, Request, RequestId,
-    Seq, TermNumber, Timestamp, Which,
+    Seq, Snapshot, TermNumber, Timestamp, Which,
 };
 use tenure_store::MemoryState;
 
@@ -186,13 +186,7 @@ impl SimStore {
 
     /// The newest number given out: what a fence compares with.
     pub(crate) fn newest(&self, now: Mono, election: &ElectionName) -> TermNumber {
-        if let Some(cas) = &self.cas {
-            return cas.newest(now, election);
-        }
-        if let Some(turns) = &self.turns {
-            return turns.newest(now, election);
-        }
-        let seen = self.state.read(Mono::ZERO, &Query::elections([election.clone()]));
+        let seen = self.look(now, &Query::elections([election.clone()]));
         seen.elections.first().map_or(TermNumber::NONE, |view| view.number)
     }
 
@@ -202,15 +196,18 @@ impl SimStore {
         now: Mono,
         election: &ElectionName,
     ) -> Option<(MemberRef, TermNumber)> {
-        if let Some(cas) = &self.cas {
-            return cas.holder(now, election);
-        }
-        if let Some(turns) = &self.turns {
-            return turns.holder(now, election);
-        }
-        let seen = self.state.read(now, &Query::elections([election.clone()]));
+        let seen = self.look(now, &Query::elections([election.clone()]));
         let view = seen.elections.into_iter().next()?;
         Some((view.holder?.member, view.number))
+    }
+
+    /// What a read answers at once, whatever is on its way.
+    fn look(&self, now: Mono, query: &Query) -> Snapshot {
+        match (&self.cas, &self.turns) {
+            (Some(cas), _) => cas.look(now, query),
+            (_, Some(turns)) => turns.look(now, query),
+            _ => self.state.read(now, query),
+        }
     }
 
     pub(crate) fn started(&mut self, who: Who) {
@@ -286,11 +283,7 @@ impl SimStore {
     /// What should not be there once everybody has left.
     pub(crate) fn leftovers(&self, now: Mono) -> Vec<String> {
         let query = Query { which: Which::All, members: true, ..Query::nothing() };
-        let seen = match (&self.cas, &self.turns) {
-            (Some(cas), _) => cas.everything(now),
-            (_, Some(turns)) => turns.everything(now),
-            _ => self.state.read(now, &query),
-        };
+        let seen = self.look(now, &query);
         let members = seen.members.iter().map(|m| format!("the member {}", m.member));
         let held = seen.elections.iter().filter_map(|view| {
             let holder = view.holder.as_ref()?;

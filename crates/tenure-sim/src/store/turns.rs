@@ -10,8 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use tenure_core::{
-    Amend, Amended, Beat, ElectionName, Entry, Heartbeat, MemberRef, Mono, Namespace, Query,
-    Request, RequestId, Rev, Seq, Snapshot, TermNumber, Which,
+    Amend, Amended, Beat, Entry, Heartbeat, Mono, Namespace, Query, Request, RequestId, Rev, Seq,
+    Snapshot,
 };
 use tenure_rules::{Looked, MemberRow, Turn, Want};
 use tenure_store::{Capabilities, Error, MemoryRows, Page, Result, Rows, Store, TurnStore, Turned};
@@ -287,28 +287,10 @@ impl TurnWorld {
         ready(self.eye.amend(&Namespace::default(), amend))?.ok()
     }
 
-    fn look(&self, now: Mono, query: &Query) -> Snapshot {
+    /// What a read answers at once.
+    pub(super) fn look(&self, now: Mono, query: &Query) -> Snapshot {
         self.clock.set(now);
         let seen = ready(self.eye.read(&Namespace::default(), query));
         seen.and_then(Result::ok).unwrap_or_default()
-    }
-
-    pub(super) fn newest(&self, now: Mono, election: &ElectionName) -> TermNumber {
-        let seen = self.look(now, &Query::elections([election.clone()]));
-        seen.elections.first().map_or(TermNumber::NONE, |view| view.number)
-    }
-
-    pub(super) fn holder(
-        &self,
-        now: Mono,
-        election: &ElectionName,
-    ) -> Option<(MemberRef, TermNumber)> {
-        let seen = self.look(now, &Query::elections([election.clone()]));
-        let view = seen.elections.into_iter().next()?;
-        Some((view.holder?.member, view.number))
-    }
-
-    pub(super) fn everything(&self, now: Mono) -> Snapshot {
-        self.look(now, &Query { which: Which::All, members: true, ..Query::nothing() })
     }
 }
