@@ -1,13 +1,12 @@
 //! Following a namespace, and reading its journal page by page.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use rusqlite::params;
-use tenure_core::{Entry, Hint, Incarnation, Namespace, Rev, Seq};
-use tenure_store::{Followed, Following, Page, Result, ToldOfNames};
+use tenure_core::{Hint, Incarnation, Namespace, Rev, Seq};
+use tenure_store::{Followed, Following, Page, Result, Told};
 use tokio::sync::watch;
 
 use crate::error::Outcome;
@@ -22,12 +21,8 @@ const BATCH: usize = 500;
 pub(crate) struct Follower {
     inner: Arc<Inner>,
     ns: Namespace,
-    /// Up to where the journal was turned into hints.
-    position: Seq,
-    names: ToldOfNames,
+    told: Told,
     stirred: watch::Receiver<u64>,
-    /// What is not delivered yet.
-    ready: VecDeque<Followed>,
     /// How many of the deaths noticed were looked at.
     deaths: u64,
 }
@@ -48,9 +43,8 @@ impl Follower {
         let deaths = inner.shared.gone.count();
         let stands = |txn: &Txn<'_>| Ok((txn.seq(), txn.names_at()?.rev));
         let (position, rev) = inner.look("beginning to follow", ns, stands).await?;
-        let names = ToldOfNames::new(rev);
-        let ready = VecDeque::from([Followed::Hint(Hint::Anything)]);
-        Ok(Self { inner, ns: ns.clone(), position, names, stirred, ready, deaths })
+        let told = Told::new(position, rev);
+        Ok(Self { inner, ns: ns.clone(), told, stirred, deaths })
     }
 
     /// Looks for what there is, and takes it. Nothing moves before the answer
@@ -61,37 +55,21 @@ impl Follower {
         let forgotten = deaths.is_none();
         let deaths = deaths.unwrap_or_default();
         let told = deaths.len() as u64;
-        let position = self.position;
+        let position = self.told.position();
         let looked = self
             .inner
             .look("following the journal", &self.ns, move |txn| look(txn, position, deaths));
         let looked = looked.await?;
         if forgotten {
             self.deaths = seen;
-            self.ready.push_back(Followed::Hint(Hint::Anything));
+            self.told.hint(Hint::Anything);
         } else {
             self.deaths += told;
         }
-        self.take(looked);
+        self.told.names_at(looked.rev);
+        looked.gone.into_iter().map(Hint::Gone).for_each(|hint| self.told.hint(hint));
+        self.told.page(looked.page);
         Ok(())
-    }
-
-    fn take(&mut self, looked: Looked) {
-        let Looked { page, rev, gone } = looked;
-        self.ready.extend(self.names.hint(rev).map(Followed::Hint));
-        self.ready.extend(gone.into_iter().map(Hint::Gone).map(Followed::Hint));
-        match page {
-            Page::Entries(entries) => {
-                let Some(last) = entries.last() else { return };
-                self.position = last.seq;
-                self.ready.extend(Entry::hints(&entries).map(Followed::Hint));
-            }
-            Page::Trimmed(place) => {
-                self.position = place;
-                self.ready.push_back(Followed::Hint(Hint::Anything));
-            }
-        }
-        self.ready.push_back(Followed::Grown(self.position));
     }
 }
 
@@ -121,17 +99,17 @@ pub(crate) fn page(txn: &Txn<'_>, after: Seq) -> Outcome<Page> {
 impl Following for Follower {
     async fn next(&mut self) -> Result<Followed> {
         loop {
-            if let Some(followed) = self.ready.pop_front() {
+            if let Some(followed) = self.told.pop() {
                 return Ok(followed);
             }
             // Marked as seen before looking, so that no change falls between.
             self.stirred.borrow_and_update();
             self.look().await?;
-            if self.ready.is_empty() {
+            if self.told.is_empty() {
                 tokio::select! {
                     // The sender is held by `inner`: it cannot be gone before us.
                     _ = self.stirred.changed() => {}
-                    () = self.names.due() => {}
+                    () = self.told.due() => {}
                 }
             }
         }
@@ -142,7 +120,7 @@ impl fmt::Debug for Follower {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Follower")
             .field("ns", &self.ns)
-            .field("position", &self.position)
+            .field("told", &self.told)
             .finish_non_exhaustive()
     }
 }

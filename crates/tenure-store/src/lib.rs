@@ -23,5 +23,5 @@ pub use identity::{BadStoreId, Identity, StoreId};
 pub use memory::MemoryStore;
 pub use store::{Followed, Following, Page, SharedStore, Store, perform, to_machine};
 pub use tenure_rules::MemoryState;
-pub use told::ToldOfNames;
+pub use told::Told;
 pub use turns::{MemoryRows, Rows, TurnStore, Turned};

@@ -1,24 +1,19 @@
 //! Following a namespace of the memory store.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tenure_core::{Entry, Hint, Namespace, Rev, Seq};
+use tenure_core::{Namespace, Rev};
 
 use super::Shared;
-use crate::{Followed, Following, Page, Result, ToldOfNames};
+use crate::{Followed, Following, Result, Told};
 
 /// Someone who follows one namespace.
 pub(super) struct Follower {
     shared: Arc<Shared>,
     ns: Namespace,
-    /// Up to where the journal was turned into hints.
-    position: Seq,
-    names: ToldOfNames,
-    /// What is not delivered yet.
-    ready: VecDeque<Followed>,
+    told: Told,
 }
 
 impl Follower {
@@ -26,9 +21,8 @@ impl Follower {
         // Nothing that happens from this moment on is missed, even if the
         // first look comes much later.
         let position = shared.look(&ns, super::MemoryState::seq).unwrap_or_default();
-        let names = ToldOfNames::new(Self::rev(&shared, &ns));
-        let ready = VecDeque::from([Followed::Hint(Hint::Anything)]);
-        Self { shared, ns, position, names, ready }
+        let told = Told::new(position, Self::rev(&shared, &ns));
+        Self { shared, ns, told }
     }
 
     /// The revision of the newest change of names.
@@ -38,27 +32,11 @@ impl Follower {
 
     /// What there is to tell right now.
     fn poll(&mut self) -> Option<Followed> {
-        if self.ready.is_empty() {
-            self.look();
+        if self.told.is_empty() {
+            self.told.names_at(Self::rev(&self.shared, &self.ns));
+            self.told.page(self.shared.page(&self.ns, self.told.position()));
         }
-        self.ready.pop_front()
-    }
-
-    fn look(&mut self) {
-        let changed = self.names.hint(Self::rev(&self.shared, &self.ns));
-        self.ready.extend(changed.map(Followed::Hint));
-        match self.shared.page(&self.ns, self.position) {
-            Page::Entries(entries) => {
-                let Some(last) = entries.last() else { return };
-                self.position = last.seq;
-                self.ready.extend(Entry::hints(&entries).map(Followed::Hint));
-            }
-            Page::Trimmed(place) => {
-                self.position = place;
-                self.ready.push_back(Followed::Hint(Hint::Anything));
-            }
-        }
-        self.ready.push_back(Followed::Grown(self.position));
+        self.told.pop()
     }
 }
 
@@ -76,7 +54,7 @@ impl Following for Follower {
             }
             tokio::select! {
                 () = rung => {}
-                () = self.names.due() => {}
+                () = self.told.due() => {}
             }
         }
     }
@@ -86,7 +64,7 @@ impl fmt::Debug for Follower {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Follower")
             .field("ns", &self.ns)
-            .field("position", &self.position)
+            .field("told", &self.told)
             .finish_non_exhaustive()
     }
 }
