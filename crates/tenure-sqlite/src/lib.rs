@@ -8,7 +8,6 @@ compile_error!(
 
 mod access;
 mod boot;
-mod desk;
 mod era;
 mod error;
 mod fence;
@@ -34,6 +33,7 @@ mod txn;
 mod url;
 mod verbs;
 mod watch;
+mod worker;
 
 pub use boot::BootKey;
 pub use fence::{Sqlite, fence};

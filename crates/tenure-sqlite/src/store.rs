@@ -1,4 +1,4 @@
-//! The store: the contract's verbs, carried to the desks.
+//! The store: the contract's verbs, carried to the workers.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -15,7 +15,6 @@ use tenure_store::{
 };
 use tokio::sync::{oneshot, watch};
 
-use crate::desk::{Desk, Durability, Office};
 use crate::error::Outcome;
 use crate::follow::{self, Follower};
 use crate::identity::{FileId, Identity};
@@ -24,6 +23,7 @@ use crate::lives::Lives;
 use crate::shared::{Gone, Shared};
 use crate::txn::Txn;
 use crate::watch::Watcher;
+use crate::worker::{Durability, Worker, WorkerHandle};
 use crate::{BootKey, KIND, SqliteOptions, filesystem, schema};
 
 /// The most bids, releases or changes of names in one request.
@@ -56,8 +56,8 @@ pub struct SqliteStore {
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
-    writer: Office,
-    reader: Office,
+    writer: WorkerHandle,
+    reader: WorkerHandle,
     watcher: Watcher,
 }
 
@@ -110,17 +110,17 @@ impl SqliteStore {
         let stirred = watch::Sender::new(0);
         let shared = Shared { path, id, options, boot, sightings, lives, stirred, gone, identity };
         let shared = Arc::new(shared);
-        let reader = Desk::new(reader, Arc::clone(&shared));
+        let reader = Worker::new(reader, Arc::clone(&shared));
         reader.wait_less()?;
-        let mut writer = Desk::new(writer, Arc::clone(&shared));
+        let mut writer = Worker::new(writer, Arc::clone(&shared));
         writer.take_stock()?;
-        // From here on the desk does its own waiting for the write lock.
+        // From here on the worker does its own waiting for the write lock.
         writer.wait_no_more()?;
         Ok(Self {
             inner: Arc::new(Inner {
                 watcher: Watcher::start(Arc::clone(&shared))?,
-                writer: Office::open("tenure-write", writer)?,
-                reader: Office::open("tenure-read", reader)?,
+                writer: WorkerHandle::open("tenure-write", writer)?,
+                reader: WorkerHandle::open("tenure-read", reader)?,
                 shared,
             }),
         })
@@ -161,7 +161,7 @@ impl SqliteStore {
             shared.compare(txn)?;
             step(txn)
         };
-        self.inner.writer.ask(move |desk| desk.write(doing, &ns, durability, step)).await
+        self.inner.writer.ask(move |worker| worker.write(doing, &ns, durability, step)).await
     }
 
     fn lives(&self) -> &Lives {
@@ -178,11 +178,11 @@ impl Inner {
         look: impl FnOnce(&Txn<'_>) -> Outcome<T> + Send + 'static,
     ) -> Result<T> {
         let ns = ns.clone();
-        self.reader.ask(move |desk| desk.look(doing, &ns, look)).await
+        self.reader.ask(move |worker| worker.look(doing, &ns, look)).await
     }
 }
 
-impl Desk {
+impl Worker {
     /// Once, at opening: starts to count for the members of other boots, and
     /// removes the lock files of nobody.
     fn take_stock(&mut self) -> Result<()> {
@@ -223,13 +223,13 @@ impl Store for SqliteStore {
     async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined> {
         let (asked, shared) = (join.clone(), Arc::clone(&self.inner.shared));
         let namespace = ns.clone();
-        let joined = move |desk: &mut Desk| {
+        let joined = move |worker: &mut Worker| {
             // The lock comes before the row, so that a row of this boot without
             // a held lock is always one whose process is gone.
             shared.may_write("joining")?;
             let life = asked.member.incarnation;
             let fresh = shared.lives.hold(life, asked.ttl)?;
-            let answer = desk.write("joining", &namespace, Durability::Crash, |txn| {
+            let answer = worker.write("joining", &namespace, Durability::Crash, |txn| {
                 shared.compare(txn)?;
                 txn.join(&asked)
             });
@@ -252,7 +252,7 @@ impl Store for SqliteStore {
         let namespace = ns.clone();
         let life = beat.member.incarnation;
         self.lives().granted(life, beat.ttl);
-        let beaten = move |desk: &mut Desk| {
+        let beaten = move |worker: &mut Worker| {
             if let Err(error) = shared.is_itself(life) {
                 // Said once as an error, so that somebody reads it, and then as
                 // the end of this life: a leader gives up at once.
@@ -263,7 +263,7 @@ impl Store for SqliteStore {
                 return Ok(Beat::Ended { superseded: false });
             }
             let step = |txn: &mut Txn<'_>| txn.heartbeat(&asked);
-            desk.write("beating", &namespace, Durability::Crash, step)
+            worker.write("beating", &namespace, Durability::Crash, step)
         };
         self.inner.writer.ask(beaten).await
     }
@@ -271,14 +271,14 @@ impl Store for SqliteStore {
     async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
         let (asked, namespace) = (member.clone(), ns.clone());
         let shared = Arc::clone(&self.inner.shared);
-        let left = move |desk: &mut Desk| {
+        let left = move |worker: &mut Worker| {
             let step = |txn: &mut Txn<'_>| {
                 shared.compare(txn)?;
                 txn.leave(&asked)
             };
-            let left = desk.write("leaving", &namespace, Durability::Crash, step);
+            let left = worker.write("leaving", &namespace, Durability::Crash, step);
             // Whoever copies the file after a clean exit copies all of it (R6).
-            desk.checkpoint();
+            worker.checkpoint();
             left
         };
         self.inner.writer.ask(left).await

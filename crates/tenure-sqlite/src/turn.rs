@@ -37,11 +37,11 @@ const WITHOUT_LINE: Duration = Duration::from_millis(10);
 /// A thread that only waits needs little.
 const STACK: usize = 64 * 1024;
 
-/// The end of the line, for one desk.
+/// The end of the line, for one worker.
 #[derive(Debug)]
 pub(crate) struct Line {
     file: PathBuf,
-    /// Whether somebody sent ahead by this desk still stands in line.
+    /// Whether somebody sent ahead by this worker still stands in line.
     sent: Arc<AtomicBool>,
 }
 
@@ -71,8 +71,8 @@ impl Line {
         }
     }
 
-    /// The kernel's wait has no limit of time, and the desk's has: so another
-    /// thread waits, one at a time however often the desk gives up.
+    /// The kernel's wait has no limit of time, and the worker's has: so another
+    /// thread waits, one at a time however often the worker gives up.
     fn send_ahead(&self, lock: File) -> Place {
         if self.sent.swap(true, Ordering::AcqRel) {
             return Place::Nowhere;

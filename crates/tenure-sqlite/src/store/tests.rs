@@ -32,8 +32,8 @@ fn claim() -> Claim {
 /// The pragma in force at the writer since its last transaction: 2 syncs the
 /// log at every commit, 1 only at checkpoints.
 async fn synchronous(store: &SqliteStore) -> i64 {
-    let pragma = |desk: &mut Desk| {
-        Ok(desk.db().pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap())
+    let pragma = |worker: &mut Worker| {
+        Ok(worker.db().pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap())
     };
     store.inner.writer.ask(pragma).await.unwrap()
 }
@@ -96,7 +96,7 @@ async fn a_heartbeat_costs_the_same_whatever_is_held() {
     let ns = Namespace::default();
     store.join(&ns, &join()).await.unwrap();
     let beat = Heartbeat::new(a(), TTL);
-    let changes = |desk: &mut Desk| -> Result<u64> { Ok(desk.db().total_changes()) };
+    let changes = |worker: &mut Worker| -> Result<u64> { Ok(worker.db().total_changes()) };
     let mut cost = Vec::new();
     for batch in 0..=10 {
         let before = store.inner.writer.ask(changes).await.unwrap();
@@ -122,9 +122,9 @@ async fn a_file_that_cannot_grow_is_an_error_and_loses_nothing() {
     let ns = Namespace::default();
     store.join(&ns, &join()).await.unwrap();
     let limit = |pages: i64| {
-        move |desk: &mut Desk| {
+        move |worker: &mut Worker| {
             // It answers with the limit in force: never below the present size.
-            desk.db().pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+            worker.db().pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
             Ok(())
         }
     };

@@ -1,7 +1,7 @@
 //! A connection at work on a thread of its own, and the transactions it runs.
 //!
 //! SQLite blocks: on the disk, and on others who write. None of that happens on
-//! the caller's thread. A store handle has two desks, one that writes and one
+//! the caller's thread. A store has two workers, one that writes and one
 //! that only reads, so that a long look never delays a heartbeat.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,24 +40,24 @@ impl Durability {
     }
 }
 
-type Job = Box<dyn FnOnce(&mut Desk) + Send>;
+type Job = Box<dyn FnOnce(&mut Worker) + Send>;
 
-/// A desk's letter box. The desk closes when every letter box is gone.
+/// What requests are sent to a worker by. The worker ends when its last handle is gone.
 #[derive(Clone, Debug)]
-pub(crate) struct Office {
+pub(crate) struct WorkerHandle {
     jobs: mpsc::Sender<Job>,
 }
 
-impl Office {
+impl WorkerHandle {
     /// Puts a connection to work on a new thread.
-    pub(crate) fn open(name: &str, mut desk: Desk) -> Result<Self> {
+    pub(crate) fn open(name: &str, mut worker: Worker) -> Result<Self> {
         let (jobs, inbox) = mpsc::channel::<Job>();
         let work = move || {
             for job in inbox {
                 // A defect in one request must not silence all later ones; the
                 // caller is told, and whatever it had begun is rolled back.
-                if catch_unwind(AssertUnwindSafe(|| job(&mut desk))).is_err() {
-                    desk.tidy();
+                if catch_unwind(AssertUnwindSafe(|| job(&mut worker))).is_err() {
+                    worker.tidy();
                 }
             }
         };
@@ -70,17 +70,17 @@ impl Office {
         Ok(Self { jobs })
     }
 
-    /// Has the desk do something, and waits for the answer. A caller that gave
+    /// Has the worker do something, and waits for the answer. A caller that gave
     /// up before its turn came is passed over; later, the work is done all the
     /// same and only the answer is lost.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Desk) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&mut Worker) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        let job: Job = Box::new(move |desk| {
+        let job: Job = Box::new(move |worker| {
             if !reply.is_closed() {
-                drop(reply.send(work(desk)));
+                drop(reply.send(work(worker)));
             }
         });
         let gone = || Error::new(ErrorKind::Internal, "the SQLite store's thread is gone");
@@ -94,14 +94,14 @@ impl Office {
 
 /// A connection, and what its transactions need to know.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct Worker {
     db: Connection,
     shared: Arc<Shared>,
     line: Line,
     durability: Option<Durability>,
 }
 
-impl Desk {
+impl Worker {
     pub(crate) fn new(db: Connection, shared: Arc<Shared>) -> Self {
         let line = Line::new(shared.lives.line());
         Self { db, shared, line, durability: None }
