@@ -245,7 +245,7 @@ pub(crate) fn written(answer: &[u8]) -> Result<Version, String> {
 /// What a page of a listing has below `prefix`, and where the next one begins.
 pub(crate) fn page(answer: &[u8], prefix: &str) -> Result<(Vec<Listed>, Option<String>), String> {
     let page: Page = serde_json::from_slice(answer).map_err(|error| error.to_string())?;
-    // Empty objects are graves (see `graves`).
+    // Empty objects are tombstones (see `tombstones`).
     let objects = page.items.into_iter().filter(|item| item.size.as_deref() != Some("0"));
     let listed = objects.filter_map(|item| {
         let key = key_of(&item.name).filter(|key| key.starts_with(prefix))?;

@@ -8,7 +8,6 @@ mod cloud;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gcs;
-mod graves;
 mod http;
 mod names;
 mod objects;
@@ -16,6 +15,7 @@ mod options;
 mod pace;
 mod probe;
 mod store;
+mod tombstones;
 
 pub use cloud::Cloud;
 pub use options::BucketOptions;

@@ -152,7 +152,7 @@ impl Register for Objects {
             let page = page.map_err(|error| {
                 failure(question.judge(note.heard(), &chain(&error)), &question)
             })?;
-            // Empty objects are graves (see `graves`), or the folders that
+            // Empty objects are tombstones (see `tombstones`), or the folders that
             // consoles make.
             let objects = page.result.objects.into_iter().filter(|object| object.size > 0);
             listed.extend(objects.filter_map(|object| {

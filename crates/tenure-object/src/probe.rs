@@ -11,7 +11,7 @@
 //! are missing (to read, write, remove, list, and to be told that something is
 //! *not* there); ignored conditions of creating and of replacing; a version of a
 //! write that is not the version of a read; and whether removals are conditional,
-//! without which they are done another way (`graves`).
+//! without which they are done another way (`tombstones`).
 
 use std::sync::Arc;
 

@@ -10,9 +10,9 @@ use tenure_core::Settings;
 use tenure_store::{BootClock, Clock, Error, ErrorKind, Result, SharedStore};
 
 use crate::cloud::Cloud;
-use crate::graves::Graves;
 use crate::http::{Said, Wire, chain};
 use crate::options::BucketOptions;
+use crate::tombstones::Tombstones;
 use crate::{aws, azure, gcs, pace, probe};
 
 /// For how long requests are repeated while a bucket is opened.
@@ -67,7 +67,7 @@ impl BucketStore {
                 bucket = options.bucket,
                 "the service does not remove by version: removed records stay as empty objects"
             );
-            Arc::new(Graves(register))
+            Arc::new(Tombstones(register))
         };
         let steady = steady(register.clone(), options.timeout());
         let store = CasStore::new(steady, clock, cas_options(&options))?;

@@ -17,15 +17,15 @@ use async_trait::async_trait;
 use tenure_cas::{Expect, Listed, Loaded, Register, Removed, Swapped, Version};
 use tenure_store::Result;
 
-/// How often a creation begins again because graves come and go under it.
+/// How often a creation begins again because tombstones come and go under it.
 const ATTEMPTS: usize = 4;
 
 /// A register whose removed cells stay as empty ones.
 #[derive(Debug)]
-pub(crate) struct Graves(pub(crate) Arc<dyn Register>);
+pub(crate) struct Tombstones(pub(crate) Arc<dyn Register>);
 
 #[async_trait]
-impl Register for Graves {
+impl Register for Tombstones {
     async fn load(&self, key: &str, known: Option<&Version>) -> Result<Loaded> {
         match self.0.load(key, known).await? {
             Loaded::Found { bytes, .. } if bytes.is_empty() => Ok(Loaded::Absent),
@@ -43,12 +43,12 @@ impl Register for Graves {
             {
                 return Ok(stored);
             }
-            let grave = match self.0.load(key, None).await? {
+            let tombstone = match self.0.load(key, None).await? {
                 Loaded::Found { bytes, version } if bytes.is_empty() => version,
                 Loaded::Absent => continue,
                 _ => break,
             };
-            let over = self.0.swap(key, Expect::Version(grave), bytes.clone()).await?;
+            let over = self.0.swap(key, Expect::Version(tombstone), bytes.clone()).await?;
             if let stored @ Swapped::Stored(_) = over {
                 return Ok(stored);
             }
@@ -86,39 +86,39 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_removed_cell_is_absent_and_can_be_made_again() {
-        let graves = Graves(Arc::new(MemoryRegister::new()));
-        let first = version(graves.swap("k", Expect::Absent, b"1".to_vec()).await.unwrap());
-        assert_eq!(graves.remove("k", &first).await.unwrap(), Removed::Gone);
-        assert_eq!(graves.load("k", None).await.unwrap(), Loaded::Absent);
-        assert_eq!(graves.load("k", Some(&first)).await.unwrap(), Loaded::Absent);
-        assert_eq!(graves.remove("k", &first).await.unwrap(), Removed::Gone);
-        let again = graves.swap("k", Expect::Absent, b"2".to_vec()).await.unwrap();
+        let tombstones = Tombstones(Arc::new(MemoryRegister::new()));
+        let first = version(tombstones.swap("k", Expect::Absent, b"1".to_vec()).await.unwrap());
+        assert_eq!(tombstones.remove("k", &first).await.unwrap(), Removed::Gone);
+        assert_eq!(tombstones.load("k", None).await.unwrap(), Loaded::Absent);
+        assert_eq!(tombstones.load("k", Some(&first)).await.unwrap(), Loaded::Absent);
+        assert_eq!(tombstones.remove("k", &first).await.unwrap(), Removed::Gone);
+        let again = tombstones.swap("k", Expect::Absent, b"2".to_vec()).await.unwrap();
         assert_ne!(version(again), first);
-        let third = graves.swap("k", Expect::Absent, b"3".to_vec()).await.unwrap();
+        let third = tombstones.swap("k", Expect::Absent, b"3".to_vec()).await.unwrap();
         assert_eq!(third, Swapped::Conflict);
     }
 
     /// M2: a late removal of an older life takes nothing from the newer one.
     #[tokio::test(flavor = "current_thread")]
     async fn a_late_removal_leaves_what_was_written_since() {
-        let graves = Graves(Arc::new(MemoryRegister::new()));
-        let old = version(graves.swap("k", Expect::Absent, b"1".to_vec()).await.unwrap());
-        assert_eq!(graves.remove("k", &old).await.unwrap(), Removed::Gone);
-        graves.swap("k", Expect::Absent, b"2".to_vec()).await.unwrap();
-        assert_eq!(graves.remove("k", &old).await.unwrap(), Removed::Conflict);
-        let found = graves.load("k", None).await.unwrap();
+        let tombstones = Tombstones(Arc::new(MemoryRegister::new()));
+        let old = version(tombstones.swap("k", Expect::Absent, b"1".to_vec()).await.unwrap());
+        assert_eq!(tombstones.remove("k", &old).await.unwrap(), Removed::Gone);
+        tombstones.swap("k", Expect::Absent, b"2".to_vec()).await.unwrap();
+        assert_eq!(tombstones.remove("k", &old).await.unwrap(), Removed::Conflict);
+        let found = tombstones.load("k", None).await.unwrap();
         assert!(matches!(found, Loaded::Found { bytes, .. } if bytes == b"2"));
     }
 
-    /// Of many who create over one grave, one does.
+    /// Of many who create over one tombstone, one does.
     #[tokio::test(flavor = "current_thread")]
-    async fn one_of_many_creates_over_a_grave() {
-        let graves = Arc::new(Graves(Arc::new(MemoryRegister::new())));
-        let old = version(graves.swap("k", Expect::Absent, b"1".to_vec()).await.unwrap());
-        graves.remove("k", &old).await.unwrap();
+    async fn one_of_many_creates_over_a_tombstone() {
+        let tombstones = Arc::new(Tombstones(Arc::new(MemoryRegister::new())));
+        let old = version(tombstones.swap("k", Expect::Absent, b"1".to_vec()).await.unwrap());
+        tombstones.remove("k", &old).await.unwrap();
         let mut won = 0;
         for n in 0..8 {
-            let swapped = graves.swap("k", Expect::Absent, vec![n]).await.unwrap();
+            let swapped = tombstones.swap("k", Expect::Absent, vec![n]).await.unwrap();
             won += u32::from(swapped != Swapped::Conflict);
         }
         assert_eq!(won, 1);
