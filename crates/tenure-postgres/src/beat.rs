@@ -96,7 +96,7 @@ impl Inner {
     async fn full_beat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
         let session = self.beats.session().await?;
         self.beat_statement(&session).await?;
-        let (answer, figures) = self.way(&self.beats).heartbeat(ns, beat).await?;
+        let (answer, figures) = self.verbs(&self.beats).heartbeat(ns, beat).await?;
         self.known.put(ns, beat, figures);
         Ok(answer)
     }

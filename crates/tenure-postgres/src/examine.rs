@@ -7,13 +7,13 @@ use tenure_store::Result;
 
 use crate::error::Effect;
 use crate::rows::{timestamp, unsigned};
-use crate::verbs::{Way, get, one};
+use crate::verbs::{Verbs, get, one};
 
 /// Why notifications may fail to arrive.
 const LATE: &str = "a connection pooler or a proxy between here and the store often drops them: \
                     connect directly; changes are still found, later";
 
-impl Way<'_> {
+impl Verbs<'_> {
     pub(crate) async fn examine(&self) -> Result<Examined> {
         let asked = "asking for the era of term numbers";
         let row = one(self.link.ask(asked, Effect::None, &self.texts.numbers, &[]).await?)?;

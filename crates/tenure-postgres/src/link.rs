@@ -45,14 +45,14 @@ pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// A statement that is sent again and again.
 #[derive(Debug)]
-pub(crate) struct Often {
+pub(crate) struct Prepared {
     /// The verb, which any role that takes part may call.
     pub(crate) call: String,
     /// What it does, in fewer steps, for the owner of the schema.
     pub(crate) owner: Option<String>,
 }
 
-impl Often {
+impl Prepared {
     fn on(&self, session: &Session) -> &str {
         let owner = self.owner.as_deref().filter(|_| session.owns());
         owner.unwrap_or(&self.call)
@@ -173,18 +173,18 @@ impl Link {
     }
 
     /// One request of a kind that is sent again and again.
-    pub(crate) async fn ask_often(
+    pub(crate) async fn ask_prepared(
         &self,
         doing: &str,
         effect: Effect,
-        sql: &Often,
+        sql: &Prepared,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>> {
         if !self.notifications.is_native() {
             return Box::pin(self.ask(doing, effect, &sql.call, params)).await;
         }
         let session = self.session().await?;
-        let mut asked = Box::pin(session.ask_often(sql.on(&session), params));
+        let mut asked = Box::pin(session.ask_prepared(sql.on(&session), params));
         match self.within(doing, effect, &session, asked.as_mut()).await {
             Err(error) if error::is_queue_full(&error) => {
                 Box::pin(self.ask(doing, effect, &sql.call, params)).await

@@ -15,7 +15,7 @@ use tokio_postgres::types::Type;
 use crate::error::{Effect, damaged};
 use crate::rows::{self, Life, micros, parse, signed, span, unsigned};
 use crate::store::Inner;
-use crate::verbs::{Way, get, one};
+use crate::verbs::{Verbs, get, one};
 
 /// How long after a change that was not told those who listen are told of it: the database
 /// tells of a namespace's names this often at most.
@@ -80,7 +80,7 @@ fn index(value: &Value) -> Option<String> {
     (!pairs.is_empty()).then(|| serde_json::json!(pairs).to_string())
 }
 
-impl Way<'_> {
+impl Verbs<'_> {
     /// With whether those who listen were told.
     pub(crate) async fn bind(&self, ns: &Namespace, bind: &Bind) -> Result<(Bindings, bool)> {
         let columns = Columns::of(&bind.ops);
@@ -90,7 +90,7 @@ impl Way<'_> {
         let number = bind.fence.as_ref().map(|term| signed(term.number.get()));
         let rows = self
             .link
-            .ask_often(
+            .ask_prepared(
                 "binding names",
                 Effect::Writes,
                 &self.texts.bind,
@@ -141,7 +141,7 @@ impl Way<'_> {
         };
         let rows = self
             .link
-            .ask_often(
+            .ask_prepared(
                 "reading names",
                 Effect::None,
                 &self.texts.names,
@@ -180,7 +180,7 @@ impl Inner {
             let Some(inner) = inner.upgrade() else { return };
             // Taken out first: what is changed while this is under way is told by another.
             inner.untold.set().remove(&ns);
-            if let Err(error) = inner.way(&inner.requests).tell_names(&ns).await {
+            if let Err(error) = inner.verbs(&inner.requests).tell_names(&ns).await {
                 tracing::debug!(%error, %ns, "a change of names was not told");
             }
         });

@@ -29,7 +29,7 @@ pub(crate) struct Session {
     /// Set once it is set up for what only the schema's owner may do.
     owns: AtomicBool,
     /// Statements that are sent often, prepared, by their texts.
-    often: Mutex<HashMap<String, Statement>>,
+    statements: Mutex<HashMap<String, Statement>>,
     /// How many warnings the server sent.
     warnings: Arc<AtomicU64>,
     carrier: JoinHandle<()>,
@@ -109,8 +109,8 @@ impl Session {
             let (client, connection) = config.connect(tls).await.map_err(failed)?;
             (client, tokio::spawn(carry(connection, notifications, counted)))
         };
-        let (beat, owns, often) = (OnceCell::new(), AtomicBool::new(false), Mutex::default());
-        Ok(Self { client, beat, owns, often, warnings, carrier })
+        let (beat, owns, statements) = (OnceCell::new(), AtomicBool::new(false), Mutex::default());
+        Ok(Self { client, beat, owns, statements, warnings, carrier })
     }
 
     /// How many warnings the server has sent so far.
@@ -118,15 +118,15 @@ impl Session {
         self.warnings.load(Ordering::Acquire)
     }
 
-    /// Asks what is asked often: prepared, which spares the server half of the
+    /// Asks by a prepared statement, which spares the server half of the
     /// work. The first time it is sent both ways at once, so that this too is one
     /// round trip. Only for a session that is ours alone.
-    pub(crate) async fn ask_often(
+    pub(crate) async fn ask_prepared(
         &self,
         sql: &str,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
-        let known = self.often().get(sql).cloned();
+        let known = self.statements().get(sql).cloned();
         if let Some(statement) = known {
             let values: Vec<_> = params.iter().map(|(value, _)| *value).collect();
             return self.client.query(&statement, &values).await;
@@ -143,13 +143,13 @@ impl Session {
         let asked = self.client.query_typed(sql, params);
         let (answer, prepared) = tokio::join!(asked, self.client.prepare_typed(sql, &types));
         if let Ok(statement) = prepared {
-            self.often().insert(sql.to_owned(), statement);
+            self.statements().insert(sql.to_owned(), statement);
         }
         answer
     }
 
-    fn often(&self) -> MutexGuard<'_, HashMap<String, Statement>> {
-        self.often.lock().unwrap_or_else(PoisonError::into_inner)
+    fn statements(&self) -> MutexGuard<'_, HashMap<String, Statement>> {
+        self.statements.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets what holds for the whole session. Only for one that is ours alone:

@@ -42,7 +42,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::link::Link;
 use crate::store::Inner;
 use crate::texts::Texts;
-use crate::verbs::Way;
+use crate::verbs::Verbs;
 
 /// The share of the request timeout that the usual session gets.
 const SHARE: u32 = 8;
@@ -140,8 +140,8 @@ impl Spare {
         tokio::spawn(async move {
             let user = spare.enter();
             let Spare { link, texts, lock_wait, .. } = user.0;
-            let way = Way { link, texts, lock_wait: *lock_wait };
-            let answer = way.heartbeat(&ns, &beat).await.map(|(answer, _)| answer);
+            let verbs = Verbs { link, texts, lock_wait: *lock_wait };
+            let answer = verbs.heartbeat(&ns, &beat).await.map(|(answer, _)| answer);
             drop(user);
             drop(tell.send(answer));
         });

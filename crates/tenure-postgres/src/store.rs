@@ -24,7 +24,7 @@ use crate::rows::JournalPage;
 use crate::schema;
 use crate::spare::{Line, Spare};
 use crate::texts::Texts;
-use crate::verbs::{Bids, Way};
+use crate::verbs::{Bids, Verbs};
 use crate::watch::{Notifications, Place};
 
 /// The most journal entries in one answer.
@@ -127,27 +127,27 @@ impl PostgresStore {
         schema::whole(schema)
     }
 
-    fn way(&self) -> Way<'_> {
-        self.inner.way(&self.inner.requests)
+    fn verbs(&self) -> Verbs<'_> {
+        self.inner.verbs(&self.inner.requests)
     }
 }
 
 impl Inner {
-    pub(crate) fn way<'a>(&'a self, link: &'a Link) -> Way<'a> {
-        Way { link, texts: &self.texts, lock_wait: self.options.lock_wait() }
+    pub(crate) fn verbs<'a>(&'a self, link: &'a Link) -> Verbs<'a> {
+        Verbs { link, texts: &self.texts, lock_wait: self.options.lock_wait() }
     }
 
     pub(crate) async fn journal(&self, ns: &Namespace, after: Seq) -> Result<JournalPage> {
-        self.way(&self.requests).journal(ns, after).await
+        self.verbs(&self.requests).journal(ns, after).await
     }
 
     pub(crate) async fn positions(&self, names: &[String]) -> Result<Vec<Place>> {
-        self.way(&self.requests).positions(names).await
+        self.verbs(&self.requests).positions(names).await
     }
 
     /// How full the server's queue of notifications is.
     pub(crate) async fn queue_usage(&self) -> Result<f64> {
-        self.way(&self.requests).queue_usage().await
+        self.verbs(&self.requests).queue_usage().await
     }
 
     /// Sends a notification from the session that does not listen.
@@ -188,10 +188,10 @@ impl Inner {
     /// Claims, and while open transactions fence what could be won, again for a
     /// bounded time (C42). Repeating a claim is harmless: its nonces are known.
     async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
-        let (way, clock) = (self.way(&self.requests), BootClock);
+        let (verbs, clock) = (self.verbs(&self.requests), BootClock);
         let from = clock.now();
         loop {
-            let Bids { claims, fenced } = way.claim(ns, claim).await?;
+            let Bids { claims, fenced } = verbs.claim(ns, claim).await?;
             if fenced == 0 {
                 return Ok(claims);
             }
@@ -222,7 +222,7 @@ fn within_batch(what: &str, count: usize) -> Result<()> {
 #[async_trait]
 impl Store for PostgresStore {
     async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined> {
-        self.way().join(ns, join).await
+        self.verbs().join(ns, join).await
     }
 
     async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
@@ -236,7 +236,7 @@ impl Store for PostgresStore {
     }
 
     async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
-        self.way().leave(ns, member).await
+        self.verbs().leave(ns, member).await
     }
 
     async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
@@ -246,12 +246,12 @@ impl Store for PostgresStore {
 
     async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
         within_batch("releases", release.items.len())?;
-        self.way().release(ns, release).await
+        self.verbs().release(ns, release).await
     }
 
     async fn bind(&self, ns: &Namespace, bind: &Bind) -> Result<Bindings> {
         self.capabilities().accepts(bind)?;
-        let (bindings, told) = self.way().bind(ns, bind).await?;
+        let (bindings, told) = self.verbs().bind(ns, bind).await?;
         if !told {
             self.inner.tell_later(ns);
         }
@@ -259,15 +259,15 @@ impl Store for PostgresStore {
     }
 
     async fn names(&self, ns: &Namespace, which: &WhichNames) -> Result<NamesView> {
-        self.way().names(ns, which).await
+        self.verbs().names(ns, which).await
     }
 
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
-        self.way().amend(ns, amend).await
+        self.verbs().amend(ns, amend).await
     }
 
     async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
-        self.way().read(ns, query).await
+        self.verbs().read(ns, query).await
     }
 
     async fn journal(&self, ns: &Namespace, after: Seq) -> Result<Page> {

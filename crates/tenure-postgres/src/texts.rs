@@ -1,6 +1,6 @@
 //! The verbs, as statements.
 
-use crate::link::Often;
+use crate::link::Prepared;
 
 /// The statements' texts, with the schema's name put in.
 #[derive(Debug)]
@@ -12,22 +12,22 @@ pub(crate) struct Texts {
     /// The same by a function that does nothing else, for all others.
     pub(crate) call_beat: String,
     pub(crate) leave: String,
-    pub(crate) claims: Often,
-    pub(crate) release: Often,
+    pub(crate) claims: Prepared,
+    pub(crate) release: Prepared,
     pub(crate) step_down: String,
     pub(crate) pause: String,
     pub(crate) resume: String,
     pub(crate) evict: String,
     pub(crate) restored: String,
-    pub(crate) read: Often,
-    pub(crate) look: Often,
-    pub(crate) journal: Often,
+    pub(crate) read: Prepared,
+    pub(crate) look: Prepared,
+    pub(crate) journal: Prepared,
     pub(crate) positions: String,
     pub(crate) notify: String,
     pub(crate) queue_usage: String,
     pub(crate) numbers: String,
-    pub(crate) bind: Often,
-    pub(crate) names: Often,
+    pub(crate) bind: Prepared,
+    pub(crate) names: Prepared,
     pub(crate) tell_names: String,
 }
 
@@ -36,8 +36,8 @@ const AMENDED: &str = "SELECT outcome, number, member, life::text, left_us FROM"
 impl Texts {
     pub(crate) fn new(schema: &str) -> Self {
         let put = |text: &str| crate::schema::put(text, schema);
-        let often = |text: &str| Often { call: put(text), owner: None };
-        let or_as_owner = |call, owner| Often { call: put(call), owner: Some(put(owner)) };
+        let prepared = |text: &str| Prepared { call: put(text), owner: None };
+        let or_as_owner = |call, owner| Prepared { call: put(call), owner: Some(put(owner)) };
         let release = |name: &str, wait: &str| {
             format!(
                 "SELECT {{schema}}.{name}($1, $2, $3, $4, $5, $6, $7, $8, $9, {wait}, $11, $12)"
@@ -52,7 +52,7 @@ impl Texts {
             beat: put(include_str!("sql/beat.sql")),
             call_beat: put("SELECT WHERE {schema}._beat($1, $2, $3, $4)"),
             leave: put("SELECT {schema}.leave($1, $2, $3, $4)"),
-            claims: often(
+            claims: prepared(
                 "SELECT outcome, numbers, elected, fenced, views::text[] FROM \
                            {schema}.claims($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
             ),
@@ -63,20 +63,20 @@ impl Texts {
             resume: amend("resume($1, $2, $3, $4)"),
             evict: amend("evict($1, $2, $3, $4, $5)"),
             restored: put("SELECT era_before, era_after FROM {schema}.restored($1, $2)"),
-            read: often("SELECT {schema}.read($1, $2, $3, $4, $5, $6, $7, $8, $9)::text"),
+            read: prepared("SELECT {schema}.read($1, $2, $3, $4, $5, $6, $7, $8, $9)::text"),
             look: or_as_owner("SELECT * FROM {schema}.look($1, $2, $3, $4)", "{look}"),
-            journal: often("SELECT {schema}.journal($1, $2, $3)::text"),
+            journal: prepared("SELECT {schema}.journal($1, $2, $3)::text"),
             positions: put("SELECT ns, seq, quiet, rev FROM {schema}.positions($1)"),
             queue_usage: put("SELECT {schema}.queue_usage()"),
             numbers: put(
                 "SELECT era, floor, raised_at, raised_for, highest, clock FROM {schema}.numbers()",
             ),
-            bind: often(
+            bind: prepared(
                 "SELECT op, outcome, token, rev, owner, life::text, endpoint, idx::text, data, \
                  left_us, bound_ms, newest, told FROM {schema}.bind($1, $2, $3, $4, $5, $6, $7, \
                  $8, $9::text[]::jsonb[], $10, $11, $12, $13, $14, $15, $16, $17)",
             ),
-            names: often(
+            names: prepared(
                 "SELECT kind, name, token, rev, owner, life::text, endpoint, idx::text, data, \
                  left_us, bound_ms, whole FROM {schema}.names($1, $2, $3, $4, $5, $6, $7)",
             ),

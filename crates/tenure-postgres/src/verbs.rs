@@ -22,9 +22,8 @@ use crate::store::PAGE;
 use crate::texts::Texts;
 use crate::watch::Place;
 
-/// One request's way: where it goes, in which words, and how long it may wait
-/// for locks.
-pub(crate) struct Way<'a> {
+/// The verbs on one link: the statements for them, and how long each may wait for locks.
+pub(crate) struct Verbs<'a> {
     pub(crate) link: &'a Link,
     pub(crate) texts: &'a Texts,
     pub(crate) lock_wait: i32,
@@ -49,7 +48,7 @@ pub(crate) struct Bids {
     pub(crate) fenced: usize,
 }
 
-impl Way<'_> {
+impl Verbs<'_> {
     pub(crate) async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined> {
         let life = Life(join.member.incarnation);
         let endpoints = join.profile.endpoints();
@@ -159,7 +158,7 @@ impl Way<'_> {
         let nonces: Vec<_> = claim.bids.iter().map(|b| signed(b.nonce.get())).collect();
         let rows = self
             .link
-            .ask_often(
+            .ask_prepared(
                 "claiming",
                 Effect::Writes,
                 &self.texts.claims,
@@ -192,7 +191,7 @@ impl Way<'_> {
         let graces: Vec<_> =
             (0..items.len()).map(|i| successor(i).map(|(_, grace)| micros(*grace))).collect();
         self.link
-            .ask_often(
+            .ask_prepared(
                 "releasing",
                 Effect::Writes,
                 &self.texts.release,
@@ -313,7 +312,7 @@ impl Way<'_> {
         let history = i64::try_from(query.history).unwrap_or(i64::MAX);
         let rows = self
             .link
-            .ask_often(
+            .ask_prepared(
                 "reading",
                 Effect::None,
                 &self.texts.read,
@@ -348,7 +347,7 @@ impl Way<'_> {
         let life = Life(asker.incarnation);
         let rows = self
             .link
-            .ask_often(
+            .ask_prepared(
                 "looking",
                 Effect::None,
                 &self.texts.look,
@@ -381,7 +380,7 @@ impl Way<'_> {
     pub(crate) async fn journal(&self, ns: &Namespace, after: Seq) -> Result<JournalPage> {
         let rows = self
             .link
-            .ask_often(
+            .ask_prepared(
                 "following the journal",
                 Effect::None,
                 &self.texts.journal,
