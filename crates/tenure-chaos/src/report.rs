@@ -74,7 +74,7 @@ impl Report {
 
     /// The share of the run in which somebody was known to lead.
     fn led(&self) -> f64 {
-        let led: Nanos = self.verdict.reigns.iter().map(|reign| reign.to - reign.from).sum();
+        let led: Nanos = self.verdict.spans.iter().map(|span| span.to - span.from).sum();
         seconds(led) / seconds(self.to - self.from).max(1e-9)
     }
 
@@ -92,7 +92,7 @@ impl Report {
         line("lasted", format!("{:.1} s", seconds(self.to - self.from)));
         line("faults", format!("{}: {}", self.marks.len(), self.kinds()));
         line("wall clocks", self.clocks());
-        let terms = verdict.reigns.len();
+        let terms = verdict.spans.len();
         line("terms led", format!("{terms}, in {:.0} % of the time", self.led() * 100.0));
         line("after the faults", format!("somebody led within {:.1} s", self.healed.as_secs_f64()));
         line("overlaps", verdict.overlaps().to_string());
@@ -183,13 +183,13 @@ fn succession(death: &Death, unled: Nanos) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::checker::{Reign, Violation, Worker};
+    use crate::checker::{TrustSpan, Violation, Worker};
 
     const SECOND: Nanos = 1_000_000_000;
 
     /// Ten seconds with two terms, a stop and a fault of the store.
     pub(crate) fn sample() -> Report {
-        let reign = |slot, term, from: Nanos, to: Nanos| Reign {
+        let span = |slot, term, from: Nanos, to: Nanos| TrustSpan {
             worker: Worker { slot, life: 1 },
             term,
             from: from * SECOND,
@@ -209,7 +209,7 @@ pub(crate) mod tests {
             to: 110 * SECOND,
             marks: vec![mark("stop", Some(0), 103, 106), mark("store killed", None, 107, 108)],
             verdict: Verdict {
-                reigns: vec![reign(0, 1, 101, 103), reign(1, 2, 104, 109)],
+                spans: vec![span(0, 1, 101, 103), span(1, 2, 104, 109)],
                 acknowledged: 9,
                 loose: 8,
                 loose_lost: 3,

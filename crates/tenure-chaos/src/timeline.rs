@@ -48,7 +48,7 @@ pub(crate) fn svg(report: &Report) -> String {
     page.legend(&mut out);
     page.frames(&mut out);
     page.faults(&mut out, false);
-    page.reigns(&mut out);
+    page.spans(&mut out);
     page.faults(&mut out, true);
     out.push_str("</svg>\n");
     out
@@ -133,18 +133,18 @@ impl<'r> Page<'r> {
         }
     }
 
-    fn reigns(&self, out: &mut String) {
-        for reign in &self.report.verdict.reigns {
+    fn spans(&self, out: &mut String) {
+        for span in &self.report.verdict.spans {
             // Neighbouring terms differ in colour.
-            let hue = reign.term * 137 % 360;
+            let hue = span.term * 137 % 360;
             let title = format!(
                 "term {}: {}, {:.3} s",
-                reign.term,
-                reign.worker,
-                seconds(reign.to - reign.from)
+                span.term,
+                span.worker,
+                seconds(span.to - span.from)
             );
-            let lane = times(reign.worker.slot) * LANE;
-            for (x, row, width) in self.pieces(reign.from, reign.to) {
+            let lane = times(span.worker.slot) * LANE;
+            for (x, row, width) in self.pieces(span.from, span.to) {
                 let y = self.row_top(row) + lane;
                 let _ = writeln!(
                     out,
@@ -156,7 +156,7 @@ impl<'r> Page<'r> {
         }
     }
 
-    /// Those of one worker lie below its reigns as a thin line; those of the
+    /// Those of one worker lie below its spans as a thin line; those of the
     /// store lie behind everything.
     fn faults(&self, out: &mut String, of_workers: bool) {
         for mark in self.report.marks.iter().filter(|mark| mark.slot.is_some() == of_workers) {
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(page.pieces(report.from, report.to), [(LEFT, 0, WIDTH)]);
     }
 
-    /// A reign over the end of a row goes on in the next.
+    /// A span over the end of a row goes on in the next.
     #[test]
     fn a_span_over_the_end_of_a_row_is_drawn_in_two() {
         let mut report = sample();

@@ -84,11 +84,11 @@ pub fn work(orders: &Orders) -> Outcome {
     let runtime = runtime.doing(|| "start the runtime".into())?;
     runtime.block_on(async {
         let tenure = connect(orders).await;
-        let mut desk = Desk { orders, log, books: None, written: 0 };
+        let mut job = Job { orders, log, books: None, written: 0 };
         loop {
             let leadership = tenure.election(ELECTION).campaign().await;
             let leadership = leadership.doing(|| "campaign".into())?;
-            desk.reign(leadership).await?;
+            job.lead(leadership).await?;
         }
     })
 }
@@ -119,16 +119,16 @@ pub(crate) fn say(what: &dyn std::fmt::Display) {
     eprintln!("{}: {what}", clock::now());
 }
 
-struct Desk<'o> {
+struct Job<'o> {
     orders: &'o Orders,
     log: Log,
     books: Option<Books>,
     written: u64,
 }
 
-impl Desk<'_> {
+impl Job<'_> {
     /// Leads until it is over.
-    async fn reign(&mut self, leadership: Leadership) -> Outcome {
+    async fn lead(&mut self, leadership: Leadership) -> Outcome {
         self.log.write(&Line::Wall { at: clock::now(), wall: clock::wall() })?;
         let witness = witness(&leadership, self.log.share()?, self.orders.sabotage.trust)?;
         while leadership.is_current() {

@@ -8,7 +8,7 @@ use tenure_core::{
 };
 
 use crate::marks::Mark;
-use crate::world::{Body, Broken, Letter, Reign, World};
+use crate::world::{Body, Broken, Leadership, Letter, World};
 
 impl World {
     /// Runs a process's machine on one input and takes everything it gives out.
@@ -34,15 +34,16 @@ impl World {
     }
 
     /// E4: a term is given back only once its work has stopped. Work that has
-    /// stopped, or had the margin to stop in, is no longer among the reigns.
+    /// stopped, or had the margin to stop in, is no longer among the leaderships.
     fn check_release(&mut self, process: usize, request: &Request) {
-        let reigns = &self.processes[process].reigns;
+        let leaderships = &self.processes[process].leaderships;
         let early = match request {
             Request::Release(release) => release.items.iter().any(|item| {
-                let same = |r: &Reign| r.election == item.election && item.number == Some(r.number);
-                reigns.iter().any(same)
+                let same =
+                    |r: &Leadership| r.election == item.election && item.number == Some(r.number);
+                leaderships.iter().any(same)
             }),
-            Request::Leave(_) => !reigns.is_empty(),
+            Request::Leave(_) => !leaderships.is_empty(),
             _ => false,
         };
         if early {
@@ -55,20 +56,22 @@ impl World {
             Event::Elected { term, trusted_until } => {
                 self.elected(&term);
                 let Term { election, number, .. } = term;
-                let reign = Reign { election, number, trusted_until, stopping: false, lost: false };
-                self.processes[process].reigns.push(reign);
+                let leadership =
+                    Leadership { election, number, trusted_until, stopping: false, lost: false };
+                self.processes[process].leaderships.push(leadership);
             }
             Event::Trusted { until, .. } => {
-                for reign in self.processes[process].reigns.iter_mut().filter(|r| !r.lost) {
-                    reign.trusted_until = until;
+                for leadership in self.processes[process].leaderships.iter_mut().filter(|r| !r.lost)
+                {
+                    leadership.trusted_until = until;
                 }
             }
             Event::Stopping { election, number, .. } => {
-                self.change(process, &election, number, |reign| reign.stopping = true);
+                self.change(process, &election, number, |leadership| leadership.stopping = true);
             }
             Event::Lost { election, number, reason } => {
                 self.seen_lost(&reason);
-                self.change(process, &election, number, |reign| reign.lost = true);
+                self.change(process, &election, number, |leadership| leadership.lost = true);
             }
             Event::IdTaken { .. } => self.seen.set(Mark::IdTaken),
             _ => {}
@@ -110,20 +113,22 @@ impl World {
         process: usize,
         election: &ElectionName,
         number: TermNumber,
-        with: impl FnOnce(&mut Reign),
+        with: impl FnOnce(&mut Leadership),
     ) {
-        let mut reigns = self.processes[process].reigns.iter_mut();
-        if let Some(reign) = reigns.find(|r| r.election == *election && r.number == number) {
-            with(reign);
+        let mut leaderships = self.processes[process].leaderships.iter_mut();
+        if let Some(leadership) =
+            leaderships.find(|r| r.election == *election && r.number == number)
+        {
+            with(leadership);
         }
     }
 
-    /// The work under one reign has stopped, and the application says so. Then
+    /// The work under one leadership has stopped, and the application says so. Then
     /// it campaigns again, unless it shuts down.
-    pub(crate) fn work_stops(&mut self, process: usize, which: impl Fn(&Reign) -> bool) {
-        let reigns = &mut self.processes[process].reigns;
-        let Some(place) = reigns.iter().position(which) else { return };
-        let Reign { election, number, .. } = reigns.remove(place);
+    pub(crate) fn work_stops(&mut self, process: usize, which: impl Fn(&Leadership) -> bool) {
+        let leaderships = &mut self.processes[process].leaderships;
+        let Some(place) = leaderships.iter().position(which) else { return };
+        let Leadership { election, number, .. } = leaderships.remove(place);
         self.feed(process, Input::Resign { election: election.clone(), number, to: None });
         self.stand_again(process, election);
     }
@@ -131,11 +136,11 @@ impl World {
     /// Work that was told of its loss has had the margin, which is less than a
     /// step: it has stopped, whether or not it said so.
     pub(crate) fn margins_pass(&mut self, process: usize) {
-        let reigns = std::mem::take(&mut self.processes[process].reigns);
-        let (over, going_on): (Vec<_>, Vec<_>) = reigns.into_iter().partition(|r| r.lost);
-        self.processes[process].reigns = going_on;
-        for reign in over {
-            self.stand_again(process, reign.election);
+        let leaderships = std::mem::take(&mut self.processes[process].leaderships);
+        let (over, going_on): (Vec<_>, Vec<_>) = leaderships.into_iter().partition(|r| r.lost);
+        self.processes[process].leaderships = going_on;
+        for leadership in over {
+            self.stand_again(process, leadership.election);
         }
     }
 

@@ -40,7 +40,7 @@ impl Model for Game {
             if world.is_due(process) {
                 actions.push(Action::Wake(process));
             }
-            if p.reigns.iter().any(|r| r.stopping || r.lost) {
+            if p.leaderships.iter().any(|r| r.stopping || r.lost) {
                 actions.push(Action::WorkStops(process));
             }
             if p.machine.is_none() && p.stands {
@@ -67,17 +67,17 @@ impl Model for Game {
             Action::Wake(process) => world.feed(process, Input::Wake),
             Action::Deliver(letter) => {
                 let letter = world.letters.remove(letter);
-                self.deliver(&mut world, letter, Way::Prompt);
+                self.deliver(&mut world, letter, Delivery::Prompt);
             }
             Action::Delay(letter) => {
                 left.late -= 1;
                 let letter = world.letters.remove(letter);
-                self.deliver(&mut world, letter, Way::Late);
+                self.deliver(&mut world, letter, Delivery::Late);
             }
             Action::LoseReply(letter) => {
                 left.lost -= 1;
                 let letter = world.letters.remove(letter);
-                self.deliver(&mut world, letter, Way::Lost);
+                self.deliver(&mut world, letter, Delivery::Lost);
             }
             Action::Lose(letter) => {
                 left.lost -= 1;
@@ -86,7 +86,7 @@ impl Model for Game {
             Action::Double(letter) => {
                 left.doubled -= 1;
                 let mut letter = world.letters.remove(letter);
-                self.deliver(&mut world, letter.clone(), Way::Prompt);
+                self.deliver(&mut world, letter.clone(), Delivery::Prompt);
                 letter.late = true;
                 world.post(letter);
             }
@@ -177,7 +177,7 @@ impl Game {
     fn orders(&self, world: &World, actions: &mut Vec<Action>) {
         let left = &world.left;
         for (process, p) in world.processes.iter().enumerate() {
-            let leads = p.reigns.iter().any(|r| !r.stopping && !r.lost);
+            let leads = p.leaderships.iter().any(|r| !r.stopping && !r.lost);
             if left.resigns > 0 && leads {
                 actions.push(Action::Resign(process));
             }
@@ -223,7 +223,7 @@ impl Game {
         }
     }
 
-    fn deliver(&self, world: &mut World, letter: Letter, way: Way) {
+    fn deliver(&self, world: &mut World, letter: Letter, delivery: Delivery) {
         let Letter { process, life, id, body, .. } = letter;
         match body {
             Body::Request(request) => {
@@ -234,11 +234,11 @@ impl Game {
                     return;
                 }
                 let letter = Letter { process, life, id, body: Body::Reply(reply), late: true };
-                match way {
-                    Way::Prompt if p.cut => {}
-                    Way::Prompt => self.deliver(world, letter, way),
-                    Way::Late => world.post(letter),
-                    Way::Lost => {}
+                match delivery {
+                    Delivery::Prompt if p.cut => {}
+                    Delivery::Prompt => self.deliver(world, letter, delivery),
+                    Delivery::Late => world.post(letter),
+                    Delivery::Lost => {}
                 }
             }
             Body::Reply(reply) => {
@@ -358,7 +358,7 @@ impl Game {
 
 /// What becomes of the reply to a request.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Delivery {
     Prompt,
     Late,
     Lost,
@@ -375,7 +375,7 @@ impl World {
     fn crash(&mut self, process: usize) {
         let p = &mut self.processes[process];
         p.machine = None;
-        p.reigns.clear();
+        p.leaderships.clear();
         p.hints.clear();
         self.letters.retain(|l| l.process != process || matches!(l.body, Body::Request(_)));
     }

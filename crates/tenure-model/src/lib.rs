@@ -14,4 +14,4 @@ pub use check::{Verdict, check, first_violation};
 pub use config::{Budget, Config, full, short};
 pub use game::Game;
 pub use marks::Mark;
-pub use world::{Broken, Letter, Process, Reign, World};
+pub use world::{Broken, Leadership, Letter, Process, World};

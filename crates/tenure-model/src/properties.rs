@@ -94,8 +94,8 @@ pub(crate) fn check_trust(config: &Config, world: &mut World) {
         let snapshot = world.store.read(world.store_clock(), &Query::elections([election.clone()]));
         let Some(view) = snapshot.elections.first() else { continue };
         let holder = view.holder.as_ref().map(|h| &h.member.id);
-        let granted = trusting.all(|(process, reign)| {
-            reign.number == view.number && holder == member_id(process).as_ref()
+        let granted = trusting.all(|(process, leadership)| {
+            leadership.number == view.number && holder == member_id(process).as_ref()
         });
         drop(trusting);
         if !granted {

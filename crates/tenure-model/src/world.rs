@@ -67,7 +67,7 @@ impl Letter {
 
 /// A term that a process works under.
 #[derive(Clone, Debug, Hash)]
-pub struct Reign {
+pub struct Leadership {
     /// Of which election.
     pub election: ElectionName,
     /// The term.
@@ -94,7 +94,7 @@ pub struct Process {
     /// Whether it stands again after a loss: not once it shuts down.
     pub stands: bool,
     /// The terms it works under.
-    pub reigns: Vec<Reign>,
+    pub leaderships: Vec<Leadership>,
     /// Hints on their way to it.
     pub hints: Vec<Hint>,
 }
@@ -129,7 +129,7 @@ impl World {
             slow: 0,
             cut: false,
             stands: true,
-            reigns: Vec::new(),
+            leaderships: Vec::new(),
             hints: Vec::new(),
         };
         let mut world = Self {
@@ -199,14 +199,14 @@ impl World {
     pub fn trusting<'w>(
         &'w self,
         election: &'w ElectionName,
-    ) -> impl Iterator<Item = (usize, &'w Reign)> {
+    ) -> impl Iterator<Item = (usize, &'w Leadership)> {
         self.processes.iter().enumerate().flat_map(move |(process, p)| {
             let now = self.clock(process);
             let trusted = p
-                .reigns
+                .leaderships
                 .iter()
                 .filter(move |r| r.election == *election && !r.lost && now < r.trusted_until);
-            trusted.map(move |reign| (process, reign))
+            trusted.map(move |leadership| (process, leadership))
         })
     }
 

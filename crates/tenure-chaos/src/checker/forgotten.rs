@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::Reign;
+use super::TrustSpan;
 use crate::clock::{self, Nanos};
 
 /// From one moment to another.
@@ -47,7 +47,7 @@ impl Rollback {
     /// Whether two may trust beside each other, as the guarantees say: the store has
     /// forgotten the first, who has heard nothing since it was stopped, and elected
     /// the second after that. No trust outlasts its ttl.
-    pub(super) fn excuses(&self, first: &Reign, second: &Reign, ttl: Duration) -> bool {
+    pub(super) fn excuses(&self, first: &TrustSpan, second: &TrustSpan, ttl: Duration) -> bool {
         first.from < self.stopped
             && second.from >= self.stopped
             && first.to <= self.stopped + clock::nanos(ttl)
@@ -57,13 +57,13 @@ impl Rollback {
 /// The terms that were won after a copy was made and before it was put back. A
 /// leader that was elected before the copy trusts for a ttl at the most until it
 /// writes that down.
-pub(super) fn terms(rollbacks: &[Rollback], reigns: &[Reign], ttl: Duration) -> HashSet<u64> {
+pub(super) fn terms(rollbacks: &[Rollback], spans: &[TrustSpan], ttl: Duration) -> HashSet<u64> {
     let ttl = clock::nanos(ttl);
-    let forgotten = |reign: &&Reign| {
-        let from = reign.from;
+    let forgotten = |span: &&TrustSpan| {
+        let from = span.from;
         rollbacks.iter().any(|r| from > r.copied.to + ttl && from < r.stopping)
     };
-    reigns.iter().filter(forgotten).map(|reign| reign.term).collect()
+    spans.iter().filter(forgotten).map(|span| span.term).collect()
 }
 
 #[cfg(test)]

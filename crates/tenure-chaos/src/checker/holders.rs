@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::{Death, Reign, Violation};
+use super::{Death, TrustSpan, Violation};
 use crate::clock::{self, Nanos};
 use crate::record::Line;
 use crate::succession::TAKING;
@@ -15,13 +15,17 @@ const UNLED: Nanos = 15_000_000_000;
 const AFTERMATH: Nanos = 10_000_000_000;
 
 /// Every death, and what the holders and their heirs wrote down, in order.
-pub(super) fn check(deaths: &[Death], holders: &[Vec<Line>], reigns: &[Reign]) -> Vec<Violation> {
+pub(super) fn check(
+    deaths: &[Death],
+    holders: &[Vec<Line>],
+    spans: &[TrustSpan],
+) -> Vec<Violation> {
     let mut found = rising(holders);
     for death in deaths {
         if death.taken.is_none() {
             found.push(Violation::NotTakenOver { held: death.held, within: TAKING });
         }
-        let unled = unled(death, reigns);
+        let unled = unled(death, spans);
         if unled > UNLED {
             found.push(Violation::Unled { after: death.killed, lasting: unled });
         }
@@ -31,16 +35,16 @@ pub(super) fn check(deaths: &[Death], holders: &[Vec<Line>], reigns: &[Reign]) -
 
 /// The longest time without a leader from a holder's death until its elections were
 /// taken over, and a while longer if the run has gone on.
-pub(super) fn unled(death: &Death, reigns: &[Reign]) -> Nanos {
+pub(super) fn unled(death: &Death, spans: &[TrustSpan]) -> Nanos {
     let taken = death.taken.unwrap_or(death.killed + clock::nanos(TAKING));
-    let last = reigns.iter().map(|reign| reign.to).max().unwrap_or(0);
+    let last = spans.iter().map(|span| span.to).max().unwrap_or(0);
     let end = taken.max(last.min(death.killed + AFTERMATH));
     let mut led = death.killed;
     let mut longest = 0;
     // In the order in which they began.
-    for reign in reigns.iter().filter(|r| r.to > death.killed && r.from < end) {
-        longest = longest.max(reign.from.saturating_sub(led));
-        led = led.max(reign.to);
+    for span in spans.iter().filter(|r| r.to > death.killed && r.from < end) {
+        longest = longest.max(span.from.saturating_sub(led));
+        led = led.max(span.to);
     }
     longest.max(end.saturating_sub(led))
 }
@@ -68,40 +72,40 @@ mod tests {
 
     const SECOND: Nanos = 1_000_000_000;
 
-    fn reign(from: Nanos, to: Nanos) -> Reign {
+    fn span(from: Nanos, to: Nanos) -> TrustSpan {
         let worker = Worker { slot: 0, life: 1 };
-        Reign { worker, term: 1, from: from * SECOND, to: to * SECOND }
+        TrustSpan { worker, term: 1, from: from * SECOND, to: to * SECOND }
     }
 
     fn death(taken: Option<Nanos>) -> Death {
         Death { killed: 100 * SECOND, held: 20_000, taken: taken.map(|t| t * SECOND) }
     }
 
-    fn found(deaths: &[Death], reigns: &[Reign]) -> Vec<String> {
-        check(deaths, &[], reigns).iter().map(Violation::to_string).collect()
+    fn found(deaths: &[Death], spans: &[TrustSpan]) -> Vec<String> {
+        check(deaths, &[], spans).iter().map(Violation::to_string).collect()
     }
 
     #[test]
     fn a_death_that_disturbs_nobody_is_fine() {
-        let reigns = [reign(1, 10), reign(90, 103), reign(104, 107), reign(109, 120)];
-        assert_eq!(found(&[death(Some(106))], &reigns), [""; 0]);
-        assert_eq!(unled(&death(Some(106)), &reigns), 2 * SECOND);
+        let spans = [span(1, 10), span(90, 103), span(104, 107), span(109, 120)];
+        assert_eq!(found(&[death(Some(106))], &spans), [""; 0]);
+        assert_eq!(unled(&death(Some(106)), &spans), 2 * SECOND);
         // The end of the run is no vacancy.
-        assert_eq!(unled(&death(Some(106)), &reigns[..3]), SECOND);
+        assert_eq!(unled(&death(Some(106)), &spans[..3]), SECOND);
     }
 
     /// P2, as it was: what the dead one held is never led again.
     #[test]
     fn elections_that_are_not_taken_over_are_found() {
-        let found = found(&[death(None)], &[reign(90, 140)]);
+        let found = found(&[death(None)], &[span(90, 140)]);
         assert!(found.len() == 1 && found[0].starts_with("not taken over"), "{found:?}");
     }
 
     /// P2, as it was: nobody is elected at all while the dead one is being ended.
     #[test]
     fn an_election_that_stands_still_beside_it_is_found() {
-        for reigns in [vec![], vec![reign(90, 101)], vec![reign(90, 101), reign(119, 121)]] {
-            let found = found(&[death(Some(120))], &reigns);
+        for spans in [vec![], vec![span(90, 101)], vec![span(90, 101), span(119, 121)]] {
+            let found = found(&[death(Some(120))], &spans);
             assert!(found.len() == 1 && found[0].starts_with("nobody led"), "{found:?}");
         }
     }

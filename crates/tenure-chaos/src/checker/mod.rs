@@ -31,7 +31,7 @@ impl fmt::Display for Worker {
 
 /// One worker trusted that it leads, at every moment from `from` to `to`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reign {
+pub struct TrustSpan {
     /// Who.
     pub worker: Worker,
     /// Under which term.
@@ -98,16 +98,16 @@ pub enum Violation {
     /// Two workers trusted at the same moment.
     Overlap {
         /// Who was there first.
-        first: Reign,
+        first: TrustSpan,
         /// Who came while the first still trusted.
-        second: Reign,
+        second: TrustSpan,
     },
-    /// A later reign has no higher term than an earlier one.
+    /// A later leader has no higher term than an earlier one.
     NotRising {
         /// The earlier.
-        earlier: Reign,
+        earlier: TrustSpan,
         /// The later.
-        later: Reign,
+        later: TrustSpan,
     },
     /// An election of a holder of many was won under a number not above an earlier.
     HeldNotRising {
@@ -215,7 +215,7 @@ pub struct Verdict {
     /// What must not be; empty if all is well.
     pub violations: Vec<Violation>,
     /// Who trusted when, in order.
-    pub reigns: Vec<Reign>,
+    pub spans: Vec<TrustSpan>,
     /// Fenced writes that were acknowledged.
     pub acknowledged: u64,
     /// Fenced writes whose outcome no worker learned.
@@ -264,16 +264,16 @@ impl Verdict {
 
 /// Looks at everything.
 pub fn check(evidence: &Evidence) -> Verdict {
-    let reigns = trust::reigns(&evidence.logs);
+    let spans = trust::spans(&evidence.logs);
     let mut verdict = ledger::check(evidence);
-    let forgotten = forgotten::terms(&evidence.rollbacks, &reigns, evidence.ttl);
+    let forgotten = forgotten::terms(&evidence.rollbacks, &spans, evidence.ttl);
     let late = evidence.fenced.rows.iter().filter(|row| forgotten.contains(&row.term));
     verdict.violations.extend(late.cloned().map(Violation::Forgotten));
-    let (overlaps, excused) = trust::check(&reigns, &evidence.rollbacks, evidence.ttl);
+    let (overlaps, excused) = trust::check(&spans, &evidence.rollbacks, evidence.ttl);
     verdict.violations.splice(0..0, overlaps);
-    verdict.violations.extend(holders::check(&evidence.deaths, &evidence.holders, &reigns));
-    verdict.unled = evidence.deaths.iter().map(|death| holders::unled(death, &reigns)).collect();
+    verdict.violations.extend(holders::check(&evidence.deaths, &evidence.holders, &spans));
+    verdict.unled = evidence.deaths.iter().map(|death| holders::unled(death, &spans)).collect();
     verdict.excused = excused;
-    verdict.reigns = reigns;
+    verdict.spans = spans;
     verdict
 }

@@ -3,49 +3,50 @@
 
 use std::time::Duration;
 
-use super::{Reign, Rollback, Violation, Worker};
+use super::{Rollback, TrustSpan, Violation, Worker};
 use crate::record::Line;
 
-/// The reigns in all logs, in the order in which they began.
-pub(super) fn reigns(logs: &[(Worker, Vec<Line>)]) -> Vec<Reign> {
-    let mut reigns: Vec<Reign> = Vec::new();
+/// The spans in all logs, in the order in which they began.
+pub(super) fn spans(logs: &[(Worker, Vec<Line>)]) -> Vec<TrustSpan> {
+    let mut spans: Vec<TrustSpan> = Vec::new();
     for (worker, lines) in logs {
-        let own = reigns.len();
+        let own = spans.len();
         for line in lines {
             let Line::Trust { term, from, to } = *line else { continue };
             // A worker says again and again how long it has trusted so far.
-            match reigns[own..].iter_mut().find(|reign| reign.term == term) {
-                Some(reign) => {
-                    reign.from = reign.from.min(from);
-                    reign.to = reign.to.max(to);
+            match spans[own..].iter_mut().find(|span| span.term == term) {
+                Some(span) => {
+                    span.from = span.from.min(from);
+                    span.to = span.to.max(to);
                 }
-                None => reigns.push(Reign { worker: *worker, term, from, to }),
+                None => spans.push(TrustSpan { worker: *worker, term, from, to }),
             }
         }
     }
-    reigns.sort_by_key(|reign| (reign.from, reign.term));
-    reigns
+    spans.sort_by_key(|span| (span.from, span.term));
+    spans
 }
 
 /// What must not be, and how many overlaps are excused by an older copy of the store
-/// that was put back. `reigns` is in the order in which they began.
+/// that was put back. `spans` is in the order in which they began.
 pub(super) fn check(
-    reigns: &[Reign],
+    spans: &[TrustSpan],
     rollbacks: &[Rollback],
     ttl: Duration,
 ) -> (Vec<Violation>, usize) {
     let mut found = Vec::new();
     let mut excused = 0;
-    for (at, second) in reigns.iter().enumerate() {
-        let before = &reigns[..at];
+    for (at, second) in spans.iter().enumerate() {
+        let before = &spans[..at];
         // Both ends are moments of trust, so meeting in one is too much.
         let others = before.iter().filter(|first| first.worker != second.worker);
         let beside = others.filter(|first| first.to >= second.from);
-        let is_excused = |first: &&Reign| rollbacks.iter().any(|r| r.excuses(first, second, ttl));
+        let is_excused =
+            |first: &&TrustSpan| rollbacks.iter().any(|r| r.excuses(first, second, ttl));
         let (excusable, broken): (Vec<_>, Vec<_>) = beside.partition(is_excused);
         excused += excusable.len();
         if let Some(first) = broken.into_iter().max_by_key(|first| first.to) {
-            let first: &Reign = first;
+            let first: &TrustSpan = first;
             let (first, second) = (first.clone(), second.clone());
             found.push(Violation::Overlap { first, second });
         }
@@ -69,7 +70,7 @@ mod tests {
     }
 
     fn found(logs: &[(Worker, Vec<Line>)]) -> Vec<String> {
-        let (found, excused) = check(&reigns(logs), &[], Duration::ZERO);
+        let (found, excused) = check(&spans(logs), &[], Duration::ZERO);
         assert_eq!(excused, 0);
         found.iter().map(Violation::to_string).collect()
     }
@@ -79,7 +80,7 @@ mod tests {
     fn reigns_that_follow_each_other_are_fine() {
         let logs = [log(0, &[(1, 10, 12), (1, 10, 20), (3, 31, 40)]), log(1, &[(2, 21, 30)])];
         assert_eq!(found(&logs), [""; 0]);
-        assert_eq!(reigns(&logs).len(), 3, "lines of one term are one reign");
+        assert_eq!(spans(&logs).len(), 3, "lines of one term are one span");
     }
 
     /// Promise 2: one moment in common is too much, wherever it lies.
@@ -92,7 +93,7 @@ mod tests {
         }
     }
 
-    /// A short reign between does not hide one that began earlier and lasts.
+    /// A short span between does not hide one that began earlier and lasts.
     #[test]
     fn an_overlap_with_a_long_gone_beginning_is_found() {
         let logs = [log(0, &[(1, 10, 100)]), log(1, &[(2, 20, 21)]), log(2, &[(3, 50, 60)])];

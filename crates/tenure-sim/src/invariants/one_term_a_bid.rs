@@ -2,7 +2,7 @@
 //! may lead (C9).
 //!
 //! A store remembers the last winner's bid and no other. So a copy that comes
-//! after somebody else's reign may win a second term, which the member then
+//! after another member's term may win a second term, which the member then
 //! finds and gives back; that is allowed.
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ impl Invariant for OneTermABid {
     fn see(&mut self, _now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
         let Fact::Applied { request, entries, .. } = fact else { return Ok(()) };
         let Request::Claim(claim) = request else {
-            // A term that is handed over is somebody else's reign, by no bid.
+            // A term that is handed over is another member's term, by no bid.
             for entry in *entries {
                 if let Happening::Elected { term } = &entry.what {
                     self.won.remove(&term.election);

@@ -3,7 +3,7 @@
 use tenure_core::{ElectionName, Event, Input, Mono, StopReason, TermNumber};
 
 use super::World;
-use super::process::{Habits, Reign};
+use super::process::{Habits, Leadership};
 use super::queue::{Act, Happens};
 use crate::clock::Nanos;
 use crate::config::{Feature, nanos};
@@ -57,7 +57,7 @@ impl World {
             Act::Stand(election) => {
                 let priority = process.app.priority.get(&election).copied().unwrap_or_default();
                 let stance = process.stance(&election);
-                if !stance.standing && stance.reign.is_none() {
+                if !stance.standing && stance.leadership.is_none() {
                     stance.standing = true;
                     let (fickle, soon) = (self.apps.chance(200), self.apps.below(6_000_000));
                     if self.on(Feature::Withdrawals) && fickle {
@@ -76,7 +76,10 @@ impl World {
                 self.feed(who, Input::StopLeading { election, number, to: None });
             }
             Act::Write(election, number) => {
-                if process.current(now, &election).is_some_and(|reign| reign.number == number) {
+                if process
+                    .current(now, &election)
+                    .is_some_and(|leadership| leadership.number == number)
+                {
                     self.write(who, election, number);
                 }
             }
@@ -90,17 +93,19 @@ impl World {
     fn stopped(&mut self, who: Who, election: ElectionName, number: TermNumber) {
         self.see(Fact::WorkStopped { who, election: &election, number });
         let confirms = self.processes[who.process].app.habits.confirms;
-        let reign = self.processes[who.process].stance(&election).reign;
-        if confirms || reign.is_some_and(|reign| reign.number == number) {
+        let leadership = self.processes[who.process].stance(&election).leadership;
+        if confirms || leadership.is_some_and(|leadership| leadership.number == number) {
             self.feed(who, Input::Resign { election, number, to: None });
         }
     }
 
     /// Sends a fenced write, and thinks of the next.
     fn write(&mut self, who: Who, election: ElectionName, token: TermNumber) {
-        let Some(reign) = self.processes[who.process].stance(&election).reign else { return };
+        let Some(leadership) = self.processes[who.process].stance(&election).leadership else {
+            return;
+        };
         let delay = self.message_delay();
-        let incarnation = reign.incarnation;
+        let incarnation = leadership.incarnation;
         let write = Happens::Write { who, incarnation, election: election.clone(), token };
         self.queue.push(self.now + delay, write);
         // Where terms are forgotten, it is writes right after that tell.
@@ -117,7 +122,7 @@ impl World {
                 let incarnation = term.member.incarnation;
                 let stance = self.processes[who.process].stance(&term.election);
                 stance.standing = false;
-                stance.reign = Some(Reign { number, incarnation, until: trusted_until });
+                stance.leadership = Some(Leadership { number, incarnation, until: trusted_until });
                 self.lead(who, term.election, number);
             }
             Event::Trusted { until, .. } => self.trust(who, until),
@@ -145,8 +150,8 @@ impl World {
 
     fn trust(&mut self, who: Who, until: Mono) {
         for stance in self.processes[who.process].app.stances.values_mut() {
-            if let Some(reign) = &mut stance.reign {
-                reign.until = until;
+            if let Some(leadership) = &mut stance.leadership {
+                leadership.until = until;
             }
         }
     }
@@ -176,7 +181,7 @@ impl World {
     /// Lost: the work stops within the margin, and the application stands again.
     fn lost(&mut self, who: Who, election: ElectionName, number: TermNumber) {
         let process = &mut self.processes[who.process];
-        process.stance(&election).reign = None;
+        process.stance(&election).leadership = None;
         let share = u32::try_from(process.app.habits.stop).unwrap_or(0);
         let span = process.settings.margin() / 1_000 * share;
         self.do_after(span, who, Act::Stopped(election.clone(), number));

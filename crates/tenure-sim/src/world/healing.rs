@@ -109,11 +109,11 @@ impl World {
             return;
         }
         let who = self.processes[leader].who;
-        let reign = self.processes[leader].stance(&election).reign;
+        let leadership = self.processes[leader].stance(&election).leadership;
         if crash {
             self.crash(leader, None);
-        } else if let Some(reign) = reign {
-            self.do_in(0, who, Act::Stopped(election.clone(), reign.number));
+        } else if let Some(leadership) = leadership {
+            self.do_in(0, who, Act::Stopped(election.clone(), leadership.number));
         }
         self.see(Fact::Bereaved { who, election: &election, crashed: crash });
     }
@@ -123,14 +123,14 @@ impl World {
         let store = self.store_clock.at(self.now);
         let mut elections = Vec::new();
         for election in self.elections.clone() {
-            let reigns = self.processes.iter().filter_map(|process| {
-                let reign = process.current(self.now, &election)?;
-                Some((process.who, reign.incarnation, reign.number))
+            let leaderships = self.processes.iter().filter_map(|process| {
+                let leadership = process.current(self.now, &election)?;
+                Some((process.who, leadership.incarnation, leadership.number))
             });
-            let led: Vec<_> = reigns.collect();
+            let led: Vec<_> = leaderships.collect();
             let wanted = self.processes.iter().enumerate().any(|(index, process)| {
                 let stance = process.app.stances.get(&election);
-                let stands = stance.is_some_and(|s| s.standing || s.reign.is_some());
+                let stands = stance.is_some_and(|s| s.standing || s.leadership.is_some());
                 process.machine.is_some() && stands && self.priority(index).may_lead()
             });
             let held = self.store.holder(store, &election);

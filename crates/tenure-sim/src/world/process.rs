@@ -65,12 +65,12 @@ pub(crate) struct Stance {
     /// Whether it waits to be elected.
     pub(crate) standing: bool,
     /// What it leads with, until it is told that it is lost.
-    pub(crate) reign: Option<Reign>,
+    pub(crate) leadership: Option<Leadership>,
 }
 
 /// A leadership, as the application holds it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reign {
+pub(crate) struct Leadership {
     pub(crate) number: TermNumber,
     pub(crate) incarnation: Incarnation,
     /// What `is_current()` compares the clock with.
@@ -93,9 +93,9 @@ impl Process {
 
     /// The term that the application leads `election` with and may still act
     /// on: `is_current()`.
-    pub(crate) fn current(&self, now: Nanos, election: &ElectionName) -> Option<Reign> {
+    pub(crate) fn current(&self, now: Nanos, election: &ElectionName) -> Option<Leadership> {
         self.machine.as_ref()?;
-        let reign = self.app.stances.get(election)?.reign?;
-        (self.local(now) < reign.until).then_some(reign)
+        let leadership = self.app.stances.get(election)?.leadership?;
+        (self.local(now) < leadership.until).then_some(leadership)
     }
 }

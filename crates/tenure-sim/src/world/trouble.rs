@@ -212,9 +212,10 @@ impl World {
     fn retrust(&mut self, who: Who) {
         let process = &self.processes[who.process];
         let clock = process.clock;
-        let reigns = process.app.stances.iter();
-        let trusted: Vec<_> =
-            reigns.filter_map(|(e, s)| Some((e.clone(), clock.reaches(s.reign?.until)))).collect();
+        let leaderships = process.app.stances.iter();
+        let trusted: Vec<_> = leaderships
+            .filter_map(|(e, s)| Some((e.clone(), clock.reaches(s.leadership?.until))))
+            .collect();
         for (election, until) in trusted {
             self.see(Fact::Retrusted { who, election: &election, until });
         }
@@ -247,8 +248,8 @@ impl World {
     /// The life of some leader, or one that never was.
     fn any_life(&mut self) -> Incarnation {
         let index = self.any_process();
-        let reigns = self.processes[index].app.stances.values().find_map(|s| s.reign);
-        reigns.map_or(Incarnation::from_u128(7), |reign| reign.incarnation)
+        let leaderships = self.processes[index].app.stances.values().find_map(|s| s.leadership);
+        leaderships.map_or(Incarnation::from_u128(7), |leadership| leadership.incarnation)
     }
 
     fn operator(&mut self, feature: Feature) {
