@@ -24,7 +24,7 @@ pub struct Partial {
     /// The rows as they were seen.
     members: BTreeMap<MemberId, MemberRow>,
     elections: BTreeMap<ElectionName, ElectionRow>,
-    candidacies: BTreeMap<Candidacy, CandidacyRow>,
+    candidacies: BTreeMap<CandidacyKey, CandidacyRow>,
     names: BTreeMap<Name, NameRow>,
     ends: Vec<Entry>,
     newest: BTreeMap<(Option<ElectionName>, usize), Vec<Entry>>,
@@ -32,13 +32,13 @@ pub struct Partial {
     state: MemoryState,
     wrote_members: BTreeSet<MemberId>,
     wrote_elections: BTreeSet<ElectionName>,
-    wrote_candidacies: BTreeSet<Candidacy>,
+    wrote_candidacies: BTreeSet<CandidacyKey>,
     wrote_names: BTreeSet<Name>,
     turn: Turn,
 }
 
 /// The key of a candidacy.
-type Candidacy = (ElectionName, MemberId);
+type CandidacyKey = (ElectionName, MemberId);
 
 impl Partial {
     /// The rows that were `looked` at because of `wants`.
