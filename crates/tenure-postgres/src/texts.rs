@@ -5,6 +5,7 @@ use crate::link::Prepared;
 /// The statements' texts, with the schema's name put in.
 #[derive(Debug)]
 pub(crate) struct Texts {
+    schema: String,
     pub(crate) join: String,
     pub(crate) heartbeat: String,
     /// The heartbeat as a bare statement, for those who may write the table.
@@ -14,11 +15,6 @@ pub(crate) struct Texts {
     pub(crate) leave: String,
     pub(crate) claims: Prepared,
     pub(crate) release: Prepared,
-    pub(crate) step_down: String,
-    pub(crate) pause: String,
-    pub(crate) resume: String,
-    pub(crate) evict: String,
-    pub(crate) restored: String,
     pub(crate) read: Prepared,
     pub(crate) look: Prepared,
     pub(crate) journal: Prepared,
@@ -31,8 +27,6 @@ pub(crate) struct Texts {
     pub(crate) tell_names: String,
 }
 
-const AMENDED: &str = "SELECT outcome, number, member, life::text, left_us FROM";
-
 impl Texts {
     pub(crate) fn new(schema: &str) -> Self {
         let put = |text: &str| crate::schema::put(text, schema);
@@ -43,8 +37,8 @@ impl Texts {
                 "SELECT {{schema}}.{name}($1, $2, $3, $4, $5, $6, $7, $8, $9, {wait}, $11, $12)"
             )
         };
-        let amend = |call: &str| put(&format!("{AMENDED} {{schema}}.{call}"));
         Self {
+            schema: schema.to_owned(),
             join: put("SELECT outcome, attention, seq, taken_by::text, left_us FROM \
                        {schema}.join($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"),
             heartbeat: put("SELECT outcome, attention, holds, seq, terms::text, handle FROM \
@@ -58,11 +52,6 @@ impl Texts {
             ),
             // A session of the owner's waits for locks as long as it is set to.
             release: or_as_owner(&release("release", "$10"), &release("_release", "0")),
-            step_down: amend("ask_step_down($1, $2, $3, $4, $5, $6, $7)"),
-            pause: amend("pause($1, $2, $3, $4, $5)"),
-            resume: amend("resume($1, $2, $3, $4)"),
-            evict: amend("evict($1, $2, $3, $4, $5)"),
-            restored: put("SELECT era_before, era_after FROM {schema}.restored($1, $2)"),
             read: prepared("SELECT {schema}.read($1, $2, $3, $4, $5, $6, $7, $8, $9)::text"),
             look: or_as_owner("SELECT * FROM {schema}.look($1, $2, $3, $4)", "{look}"),
             journal: prepared("SELECT {schema}.journal($1, $2, $3)::text"),
@@ -83,5 +72,10 @@ impl Texts {
             tell_names: put("SELECT {schema}.tell_names($1)"),
             notify: put("SELECT pg_notify({channel}, $1)"),
         }
+    }
+
+    /// A verb of an operator's. These are rare: each is written where it is sent.
+    pub(crate) fn of_operator(&self, text: &str) -> String {
+        crate::schema::put(text, &self.schema)
     }
 }

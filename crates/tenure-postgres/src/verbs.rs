@@ -217,6 +217,10 @@ impl Verbs<'_> {
     pub(crate) async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
         let (ns, wait) = (ns.as_str(), (&self.lock_wait as _, Type::INT4));
         let ns = (&ns as _, Type::TEXT);
+        let amending = |call: &str| {
+            let columns = "outcome, number, member, life::text, left_us";
+            self.texts.of_operator(&format!("SELECT {columns} FROM {{schema}}.{call}"))
+        };
         let rows = match amend {
             Amend::StepDown { election, number, to, reason, by } => {
                 let number = number.map(|n| signed(n.get()));
@@ -225,7 +229,7 @@ impl Verbs<'_> {
                     .ask(
                         "asking to step down",
                         Effect::Writes,
-                        &self.texts.step_down,
+                        &amending("ask_step_down($1, $2, $3, $4, $5, $6, $7)"),
                         &[
                             ns,
                             (&election.as_str(), Type::TEXT),
@@ -243,7 +247,7 @@ impl Verbs<'_> {
                     .ask(
                         "pausing",
                         Effect::Writes,
-                        &self.texts.pause,
+                        &amending("pause($1, $2, $3, $4, $5)"),
                         &[
                             ns,
                             (&election.as_str(), Type::TEXT),
@@ -257,14 +261,15 @@ impl Verbs<'_> {
             Amend::Resume { election, by } => {
                 let (election, by) = (election.as_str(), by.as_str());
                 let params = [ns, (&election as _, Type::TEXT), (&by as _, Type::TEXT), wait];
-                self.link.ask("resuming", Effect::Writes, &self.texts.resume, &params).await?
+                let text = amending("resume($1, $2, $3, $4)");
+                self.link.ask("resuming", Effect::Writes, &text, &params).await?
             }
             Amend::Evict { member, now, by } => {
                 self.link
                     .ask(
                         "evicting",
                         Effect::Writes,
-                        &self.texts.evict,
+                        &amending("evict($1, $2, $3, $4, $5)"),
                         &[
                             ns,
                             (&member.as_str(), Type::TEXT),
@@ -278,7 +283,9 @@ impl Verbs<'_> {
             Amend::Restored { by } => {
                 let (doing, by) = ("raising the era", by.as_str());
                 let params = [(&by as _, Type::TEXT), wait];
-                let rows = self.link.ask(doing, Effect::Writes, &self.texts.restored, &params);
+                let text = "SELECT era_before, era_after FROM {schema}.restored($1, $2)";
+                let text = self.texts.of_operator(text);
+                let rows = self.link.ask(doing, Effect::Writes, &text, &params);
                 let row = one(rows.await?)?;
                 let era = |column| get::<i32>(&row, column).map(|era| unsigned(era.into()));
                 return Ok(Amended::Restored {
