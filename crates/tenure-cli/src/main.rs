@@ -60,7 +60,7 @@ fn dispatch(cli: Cli) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| Failure::system("starting a runtime", error))?;
-    let outcome = runtime.block_on(with_store(&context, cli.command));
+    let outcome = runtime.block_on(verbs::carry_out(&context, cli.command));
     // A store that hangs must not keep the program from ending.
     runtime.shutdown_background();
     outcome
@@ -85,31 +85,3 @@ fn enough_files() -> Outcome<()> {
 /// `EMFILE` and `ENFILE`.
 const TOO_MANY_HERE: i32 = rustix::io::Errno::MFILE.raw_os_error();
 const TOO_MANY: i32 = rustix::io::Errno::NFILE.raw_os_error();
-
-async fn with_store(context: &Context, command: Command) -> Outcome {
-    match command {
-        Command::Run(args) => run::run(context, &args).await,
-        Command::Status(args) => verbs::status::run(context, &args).await,
-        Command::Watch(args) => verbs::watch::run(context, &args).await,
-        Command::History(args) => verbs::history::run(context, &args).await,
-        Command::Members => verbs::lists::members(context).await,
-        Command::Elections => verbs::lists::elections(context).await,
-        Command::Names(args) => verbs::names::names(context, &args).await,
-        Command::Lookup(args) => verbs::names::lookup(context, &args).await,
-        Command::Resign(args) => verbs::resign::run(context, &args).await,
-        Command::Pause(args) => verbs::pause::pause(context, &args).await,
-        Command::Resume(args) => verbs::pause::resume(context, &args).await,
-        Command::Evict(args) => verbs::evict::run(context, &args).await,
-        Command::Restored => verbs::restored::run(context).await,
-        Command::Check(args) => verbs::check::check(context, &args).await,
-        Command::Fence(args) => verbs::check::fence(context, &args).await,
-        Command::Top(args) => top::run(context, &args).await,
-        Command::Doctor(args) => verbs::doctor::run(context, &args).await,
-        Command::Demo => verbs::demo::run(context).await,
-        Command::Completions { .. }
-        | Command::Man
-        | Command::Codes
-        | Command::Timing(_)
-        | Command::Schema(_) => Ok(Exit::Ok),
-    }
-}
