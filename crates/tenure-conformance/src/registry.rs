@@ -128,6 +128,8 @@ macro_rules! each_case {
             }
             restored {
                 a_bid_that_has_seen_more_makes_the_numbers_jump,
+                a_bid_that_tells_a_number_wins_above_it,
+                a_bid_that_tells_an_absurd_number_lifts_nothing,
                 a_join_that_has_seen_more_makes_the_numbers_jump,
                 an_operators_word_makes_the_numbers_jump,
                 the_beginning_of_an_era_is_told_with_its_reason,

@@ -20,6 +20,10 @@ const EPOCH_MS: u64 = 1_767_225_600_000;
 ///   [`JUMP`](Self::JUMP) above its last one. This covers a clock that is behind, as on
 ///   a copy that was promoted on another machine.
 ///
+/// A member that knows of a higher number tells it, and the era that begins because of it is
+/// [above that number](Self::above), so that a clock that is far behind does not have to be
+/// made up for by one jump after the other.
+///
 /// The jump is worth 65.5 milliseconds of the clock, so that raising the era does not
 /// carry the numbers far past the clock: a number ahead of the clock could be given out
 /// again after the next restore. A store that goes by the clock alone waits that long
@@ -48,6 +52,13 @@ impl Era {
     /// How far the next number of an election is above its last one, at least, for each
     /// era that has begun in between.
     pub const JUMP: u64 = 1 << 16;
+
+    /// A number that a member tells is heeded if it is below this, which the clock reaches
+    /// in 2168. Members are believed, since they alone know what a store has forgotten; but
+    /// one that is mistaken, or means harm, must not use the numbers up. Whatever is told,
+    /// and however often, no floor rises to this by it, and above it an era rises by the
+    /// jump. So numbers stay below 2^53 for a hundred years of eras without a pause.
+    pub const HEEDED: u64 = 1 << 52;
 
     /// The era of a store that was just installed.
     pub const START: Era = Era::new(0, 0);
@@ -82,6 +93,13 @@ impl Era {
             count: self.count.saturating_add(1),
             floor: self.floor.saturating_add(Self::JUMP).max(clock),
         }
+    }
+
+    /// The same era, above a number that a member says was given out; unless nobody can
+    /// know of that number, since it is not below [`HEEDED`](Self::HEEDED).
+    #[must_use]
+    pub fn above(self, told: u64) -> Self {
+        if told < Self::HEEDED { self.at_least(told.saturating_add(1)) } else { self }
     }
 
     /// The same era, with no number below `floor`.
@@ -150,6 +168,22 @@ mod tests {
         assert_eq!(Era::JUMP, 65_536);
         let era = Era::START.raised(at(1_000));
         assert_eq!((era.count(), era.floor()), (1, 1_000_000));
+    }
+
+    /// M6: what is told lifts the numbers to just above it, in one era. What no clock can
+    /// have reached lifts nothing, and leaves the jump.
+    #[test]
+    fn a_told_number_lifts_the_floor_unless_it_is_absurd() {
+        let behind = Era::new(1, 5).raised(at(1));
+        let told = 40_000_000_000_000;
+        let above = behind.above(told);
+        assert_eq!((above.count(), above.floor()), (behind.count(), told + 1));
+        assert_eq!(above.number_after(TermNumber::new(7), 1).get(), told + 1);
+        assert_eq!(behind.above(3), behind);
+        assert_eq!(behind.above(Era::HEEDED - 1).floor(), Era::HEEDED);
+        for absurd in [Era::HEEDED, 1 << 53, i64::MAX.cast_unsigned(), u64::MAX] {
+            assert_eq!(behind.above(absurd), behind, "{absurd}");
+        }
     }
 
     /// B27: a clock that is behind does not take the jump away, nor does an election

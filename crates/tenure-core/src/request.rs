@@ -6,12 +6,14 @@ mod bind;
 mod claim;
 mod life;
 mod release;
+mod told;
 
 pub use amend::{Amend, Amended};
 pub use bind::{BadBind, Bind, BindAnswer, BindOp, Bindings, To, What};
 pub use claim::{Bid, Claim, Claimed, Claims};
 pub use life::{Beat, Heartbeat, Join, Joined, TermBeat, TermOutcome};
 pub use release::{Release, ReleaseItem, TermRef};
+pub use told::Told;
 
 use crate::{MemberRef, Query, Snapshot};
 

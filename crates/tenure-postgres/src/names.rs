@@ -110,8 +110,9 @@ impl Verbs<'_> {
                     (&election, Type::TEXT),
                     (&number, Type::INT8),
                     (&self.lock_wait, Type::INT4),
-                    (&signed(bind.seen.get()), Type::INT8),
+                    (&signed(bind.seen.place.get()), Type::INT8),
                     (&signed(bind.known.get()), Type::INT8),
+                    (&signed(bind.seen.number.get()), Type::INT8),
                 ],
             )
             .await?;

@@ -34,13 +34,14 @@ impl Texts {
         let or_as_owner = |call, owner| Prepared { call: put(call), owner: Some(put(owner)) };
         let release = |name: &str, wait: &str| {
             format!(
-                "SELECT {{schema}}.{name}($1, $2, $3, $4, $5, $6, $7, $8, $9, {wait}, $11, $12)"
+                "SELECT {{schema}}.{name}($1, $2, $3, $4, $5, $6, $7, $8, $9, {wait}, $11, $12, \
+                 $13)"
             )
         };
         Self {
             schema: schema.to_owned(),
             join: put("SELECT outcome, attention, seq, taken_by::text, left_us FROM \
-                       {schema}.join($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"),
+                       {schema}.join($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"),
             heartbeat: put("SELECT outcome, attention, holds, seq, terms::text, handle FROM \
                             {schema}.heartbeat($1, $2, $3, $4, $5, $6, $7)"),
             beat: put(include_str!("sql/beat.sql")),
@@ -48,7 +49,7 @@ impl Texts {
             leave: put("SELECT {schema}.leave($1, $2, $3, $4)"),
             claims: prepared(
                 "SELECT outcome, numbers, elected, fenced, views::text[] FROM \
-                           {schema}.claims($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+                           {schema}.claims($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
             ),
             // A session of the owner's waits for locks as long as it is set to.
             release: or_as_owner(&release("release", "$10"), &release("_release", "0")),
@@ -63,7 +64,7 @@ impl Texts {
             bind: prepared(
                 "SELECT op, outcome, token, rev, owner, life::text, endpoint, idx::text, data, \
                  left_us, bound_ms, newest, told FROM {schema}.bind($1, $2, $3, $4, $5, $6, $7, \
-                 $8, $9::text[]::jsonb[], $10, $11, $12, $13, $14, $15, $16, $17)",
+                 $8, $9::text[]::jsonb[], $10, $11, $12, $13, $14, $15, $16, $17, $18)",
             ),
             names: prepared(
                 "SELECT kind, name, token, rev, owner, life::text, endpoint, idx::text, data, \

@@ -68,7 +68,8 @@ impl Verbs<'_> {
                     (&join.supersede, Type::BOOL),
                     (&self.lock_wait, Type::INT4),
                     (&join.takes_over, Type::BOOL),
-                    (&signed(join.seen.get()), Type::INT8),
+                    (&signed(join.seen.place.get()), Type::INT8),
+                    (&signed(join.seen.number.get()), Type::INT8),
                 ],
             )
             .await?;
@@ -172,7 +173,8 @@ impl Verbs<'_> {
                     (&nonces, Type::INT8_ARRAY),
                     (&micros(claim.heir_grace), Type::INT8),
                     (&self.lock_wait, Type::INT4),
-                    (&signed(claim.seen.get()), Type::INT8),
+                    (&signed(claim.seen.place.get()), Type::INT8),
+                    (&signed(claim.seen.number.get()), Type::INT8),
                 ],
             )
             .await?;
@@ -207,7 +209,8 @@ impl Verbs<'_> {
                     (&micros(release.heir_grace), Type::INT8),
                     (&self.lock_wait, Type::INT4),
                     (&micros(release.hand_over), Type::INT8),
-                    (&signed(release.seen.get()), Type::INT8),
+                    (&signed(release.seen.place.get()), Type::INT8),
+                    (&signed(release.seen.number.get()), Type::INT8),
                 ],
             )
             .await

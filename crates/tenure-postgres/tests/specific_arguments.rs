@@ -131,7 +131,7 @@ impl Caller {
     }
 
     fn number(&mut self, name: &str) -> Option<i64> {
-        if (name == "p_seen" || name == "p_known") && self.round < 25 {
+        if ["p_seen", "p_known", "p_told"].contains(&name) && self.round < 25 {
             return Some(0);
         }
         if self.odd() {

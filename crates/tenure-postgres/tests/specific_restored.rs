@@ -7,7 +7,7 @@ mod common;
 use common::server::Server;
 use common::words::*;
 use common::{connect, until};
-use tenure_core::{Amend, Amended, Claim, Era, Join, Note, Seq, TermNumber};
+use tenure_core::{Amend, Amended, Era, Note, Seq, TermNumber, Told};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::Store;
 
@@ -106,7 +106,7 @@ async fn files_put_back_under_live_members_give_out_no_number_twice() {
         assert!(first.number > highest, "round {round}: {first:?} after {highest}");
         highest = first.number;
         for seen in 1..=3_u64 {
-            let bid = Claim { seen: Seq::new(1_000 * seen), ..claim(&first.member, "e", seen + 1) };
+            let bid = claim(&first.member, "e", seen + 1).with_seen(Seq::new(1_000 * seen));
             let term = won(store.claim(&ns(), &bid).await.unwrap());
             assert!(term.number.get() > highest.get() + Era::JUMP, "{term:?} after {highest}");
             highest = term.number;
@@ -172,7 +172,7 @@ async fn what_a_member_has_seen_raises_the_era_before_it_is_elected() {
     let a = joined(&store, "a", 1).await;
     let first = won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     let seen = Seq::new(1_000);
-    let knowing = |nonce| Claim { seen, ..claim(&a, "e", nonce) };
+    let knowing = |nonce| claim(&a, "e", nonce).with_seen(seen);
     let next = won(store.claim(&ns(), &knowing(2)).await.unwrap());
     assert!(next.number.get() > first.number.get() + Era::JUMP, "{next:?}");
     let after = won(store.claim(&ns(), &knowing(3)).await.unwrap());
@@ -180,9 +180,37 @@ async fn what_a_member_has_seen_raises_the_era_before_it_is_elected() {
     // And with a join, for whoever is elected then; in a namespace there is none of yet.
     let other = tenure_core::Namespace::new("other").unwrap();
     let b = member("b", 2);
-    store.join(&other, &Join { seen, ..join(&b) }).await.unwrap();
+    store.join(&other, &join(&b).with_seen(seen)).await.unwrap();
     let third = won(store.claim(&ns(), &knowing(4)).await.unwrap());
     assert!(third.number.get() > after.number.get() + Era::JUMP, "{third:?}");
+}
+
+/// M6: numbers go on just above what a member tells, however far the clock is behind, in
+/// one step; and what no clock can have reached lifts them by an era and no more, whatever
+/// role tells it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_member_tells_lifts_the_numbers_within_a_bound() {
+    let place = common::Place::new();
+    let store = place.open().await;
+    let a = joined(&store, "a", 1).await;
+    let told = Era::HEEDED / 2;
+    let knowing = |nonce, place, number| {
+        claim(&a, "e", nonce).with_seen(Told::new(Seq::new(place), TermNumber::new(number)))
+    };
+    let first = won(store.claim(&ns(), &knowing(1, 0, told)).await.unwrap());
+    assert_eq!(first.number.get(), 1, "nothing was forgotten");
+    let next = won(store.claim(&ns(), &knowing(2, 1_000, told)).await.unwrap());
+    assert_eq!(next.number.get(), told + 1);
+    let mut last = next.number.get();
+    for (turn, absurd) in
+        [Era::HEEDED, 1 << 53, i64::MAX.cast_unsigned(), u64::MAX].into_iter().enumerate()
+    {
+        let turn = u64::try_from(turn).unwrap();
+        let bid = knowing(3 + turn, 2_000 * (turn + 1), absurd);
+        let term = won(store.claim(&ns(), &bid).await.unwrap());
+        assert_eq!(term.number.get(), last + 1 + Era::JUMP, "{absurd} was told");
+        last = term.number.get();
+    }
 }
 
 /// M6: the operator's verb, from Rust and from SQL.

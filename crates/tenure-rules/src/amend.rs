@@ -27,7 +27,7 @@ pub fn amend<R: WriteRows>(rows: &mut R, at: Moment, amend: &Amend) -> Result<Am
         Amend::Evict { member, now: at_once, .. } => step.evict(member, *at_once),
         Amend::Restored { .. } => {
             let before = step.rows.era()?.count();
-            step.rows.raise_era(at.wall, EraCause::Restored)?;
+            step.raise(0, EraCause::Restored)?;
             Ok(Amended::Restored { before, after: step.rows.era()?.count() })
         }
     })

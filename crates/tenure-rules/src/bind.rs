@@ -108,11 +108,7 @@ impl<R: WriteRows> Step<'_, R> {
         if self.names_now()?.rev >= known {
             return Ok(());
         }
-        self.rows.raise_era(self.at.wall, EraCause::Seen)?;
-        // A clock that is behind leaves the jump, which may be less than what was seen.
-        let names = self.names_now()?;
-        let rev = names.rev.max(known.next());
-        self.rows.put_names(&NamesRow { rev, kept_from: rev, ..names })
+        self.raise(known.get(), EraCause::Seen)
     }
 
     /// The newest number of the fence's election, unless the caller holds exactly that term.

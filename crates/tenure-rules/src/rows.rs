@@ -341,10 +341,9 @@ pub trait WriteRows: ReadRows {
     /// entries that are no longer kept.
     fn go_on_after(&mut self, place: Seq) -> Result<(), Self::Error>;
 
-    /// Begins the [era that follows](Era::raised), and raises the attention of every
-    /// member by 2^20, so that it looks whether its term is among what was forgotten. The
-    /// cause is kept for operators.
-    fn raise_era(&mut self, wall: Timestamp, cause: EraCause) -> Result<(), Self::Error>;
+    /// Begins this era, and raises the attention of every member by 2^20, so that it looks
+    /// whether its term is among what was forgotten. When and why is kept for operators.
+    fn begin_era(&mut self, era: Era, wall: Timestamp, cause: EraCause) -> Result<(), Self::Error>;
 }
 
 /// Why an era began.

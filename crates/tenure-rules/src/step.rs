@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use tenure_core::{
     EndCause, Entry, Happening, MemberId, MemberRef, Nonce, ReleaseCause, Seq, Term, TermNumber,
+    Told,
 };
 
 use crate::rank;
@@ -93,12 +94,18 @@ impl<'a, R: WriteRows> Step<'a, R> {
 
     /// A member has seen more than the journal has: what it saw was forgotten (rule M6).
     /// In the same step in which that is found out, and before any number is given out.
-    pub(crate) fn catch_up(&mut self, seen: Seq) -> Result<(), R::Error> {
-        if self.rows.seq() < seen {
-            self.rows.go_on_after(seen)?;
-            self.rows.raise_era(self.at.wall, EraCause::Seen)?;
+    pub(crate) fn catch_up(&mut self, seen: Told) -> Result<(), R::Error> {
+        if self.rows.seq() < seen.place {
+            self.rows.go_on_after(seen.place)?;
+            self.raise(seen.number.get(), EraCause::Seen)?;
         }
         Ok(())
+    }
+
+    /// Begins the era that follows, above a number that was told.
+    pub(crate) fn raise(&mut self, told: u64, cause: EraCause) -> Result<(), R::Error> {
+        let era = self.rows.era()?.raised(self.at.wall).above(told);
+        self.rows.begin_era(era, self.at.wall, cause)
     }
 
     /// Ends a member (rule M2). No heartbeat in flight finds it alive from here on.

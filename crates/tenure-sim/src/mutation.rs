@@ -37,6 +37,8 @@ pub enum StoreRule {
     /// M6: a new era lifts the numbers by what the store itself counts, which goes back
     /// with the store.
     EraWithoutClock,
+    /// M6: a new era does not go by the number that a member tells.
+    ToldNotHeeded,
     /// H5: a number is used again after its term was given back.
     NumbersReused,
     /// E1: a release ends whatever term there is, whoever holds it.
@@ -82,6 +84,7 @@ impl Mutation {
         Mutation::Machine(Machine::TrustHints),
         Mutation::Machine(Machine::EndedGoesOn),
         Mutation::Machine(Machine::BelieveRollbacks),
+        Mutation::Machine(Machine::NumbersUntold),
         Mutation::Machine(Machine::TakeOverForTtl),
         Mutation::Machine(Machine::TakenForGranted),
         Mutation::Machine(Machine::AnyBeatTakesOn),
@@ -92,6 +95,7 @@ impl Mutation {
         Mutation::Store(StoreRule::TermOutlivesLife),
         Mutation::Store(StoreRule::ChallengersTtl),
         Mutation::Store(StoreRule::EraWithoutClock),
+        Mutation::Store(StoreRule::ToldNotHeeded),
         Mutation::Store(StoreRule::NumbersReused),
         Mutation::Store(StoreRule::ReleaseNotScoped),
         Mutation::Store(StoreRule::NonceIgnored),
@@ -128,6 +132,8 @@ impl Mutation {
             Mutation::Turns(_) => Some(Scenario::Turns),
             Mutation::Machine(Machine::BelieveRollbacks)
             | Mutation::Store(StoreRule::EraWithoutClock) => Some(Scenario::Jump),
+            Mutation::Machine(Machine::NumbersUntold)
+            | Mutation::Store(StoreRule::ToldNotHeeded) => Some(Scenario::Replica),
             _ => None,
         }
     }

@@ -12,6 +12,7 @@ use tenure_rules::{
     WriteRows,
 };
 
+use crate::era::number_of;
 use crate::error::{Fault, Outcome};
 use crate::journal::{self, number};
 use crate::rows::{self, Election, endpoints_text, instant, nanos};
@@ -337,8 +338,13 @@ impl WriteRows for Txn<'_> {
         Ok(())
     }
 
-    fn raise_era(&mut self, _: Timestamp, cause: EraCause) -> Outcome<()> {
-        self.raise(0, cause)
+    fn begin_era(&mut self, era: Era, wall: Timestamp, cause: EraCause) -> Outcome<()> {
+        let (at, cause) = (number(wall.unix_millis()), number_of(cause));
+        let values = params![number(era.count()), number(era.floor()), at, number(cause)];
+        self.run(include_str!("sql/meta_raise.sql"), values)?;
+        self.run(include_str!("sql/member_attention_all.sql"), [])?;
+        self.era.set(Some(era));
+        Ok(())
     }
 }
 

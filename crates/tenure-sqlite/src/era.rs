@@ -57,19 +57,6 @@ impl Txn<'_> {
         Ok(EraView { era: self.present_era()?, raised, highest, clock: Era::clock(self.wall) })
     }
 
-    /// Begins an era in which no number is below `least`; and makes every member look at
-    /// what it leads: its term may be among what was forgotten.
-    pub(crate) fn raise(&mut self, least: u64, cause: EraCause) -> Outcome<()> {
-        let era = self.present_era()?.raised(self.wall).at_least(least);
-        let at = number(self.wall.unix_millis());
-        let cause = number_of(cause);
-        let values = params![number(era.count()), number(era.floor()), at, number(cause)];
-        self.run(include_str!("sql/meta_raise.sql"), values)?;
-        self.run(include_str!("sql/member_attention_all.sql"), [])?;
-        self.era.set(Some(era));
-        Ok(())
-    }
-
     /// All that the journals ever held.
     pub(crate) fn total(&self) -> Outcome<u64> {
         let sql = include_str!("sql/namespace_total.sql");
@@ -104,7 +91,8 @@ impl Txn<'_> {
             self.run(include_str!("sql/bindings_count.sql"), least)?;
             self.bound = true;
         }
-        self.raise(beside.number + 1, EraCause::Noted)
+        let era = self.present_era()?.raised(self.wall).at_least(beside.number + 1);
+        self.begin_era(era, self.wall, EraCause::Noted)
     }
 }
 
@@ -112,7 +100,7 @@ impl Txn<'_> {
 const CAUSES: [EraCause; 4] =
     [EraCause::Restored, EraCause::Seen, EraCause::Noted, EraCause::TookOver];
 
-fn number_of(cause: EraCause) -> u64 {
+pub(crate) fn number_of(cause: EraCause) -> u64 {
     (1_u64..).zip(CAUSES).find(|(_, known)| *known == cause).map_or(0, |(number, _)| number)
 }
 

@@ -1,7 +1,7 @@
 //! Numbers that survive what the store forgets (M6). Cases cannot roll a store back:
 //! they let a member have seen more than the store has, which is the same to it.
 
-use tenure_core::{Amend, Amended, Claim, Era, Join, Joined, Note, Query, Seq, Term};
+use tenure_core::{Amend, Amended, Era, Join, Joined, Note, Query, Seq, Term, TermNumber, Told};
 
 use super::members::still_leads;
 use crate::Outcome;
@@ -12,9 +12,14 @@ use crate::world::World;
 /// A place that no journal of the suite gets to.
 const SEEN: Seq = Seq::new(1_000_000);
 
-async fn win_having_seen(actor: &Actor, seen: Seq) -> Outcome<Term> {
+async fn win_having_seen(actor: &Actor, seen: impl Into<Told>) -> Outcome<Term> {
     let claim = actor.claim_for("e", actor.next_nonce(), How::default())?;
-    won(actor.send_one(&Claim { seen, ..claim }).await?)
+    won(actor.send_one(&claim.with_seen(seen)).await?)
+}
+
+/// A number far ahead of every clock, that was never given out.
+fn far_ahead(of: &Term) -> u64 {
+    of.number.get().max(Era::HEEDED / 2) + (1 << 20)
 }
 
 /// Whether the era has risen between two terms, as it must where there is a journal.
@@ -41,18 +46,52 @@ pub(crate) async fn a_bid_that_has_seen_more_makes_the_numbers_jump(world: &Worl
     Ok(())
 }
 
+/// M6: a store that has forgotten something gives out numbers just above the one that is
+/// told, in one step, however far its clock is behind. Where nothing was forgotten the
+/// number counts for nothing.
+pub(crate) async fn a_bid_that_tells_a_number_wins_above_it(world: &World<'_>) -> Outcome {
+    let a = world.member("a").await?;
+    let first = a.win("e").await?;
+    let told = far_ahead(&first);
+    let second = win_having_seen(&a, Told::new(Seq::START, TermNumber::new(told))).await?;
+    ensure!(second.number == first.number.next(), "nothing was forgotten: {first:?}, {second:?}");
+    let third = win_having_seen(&a, Told::new(SEEN, TermNumber::new(told))).await?;
+    if a.store.capabilities().journal {
+        ensure!(third.number.get() == told + 1, "{told} was told: {third:?}");
+    }
+    Ok(())
+}
+
+/// M6: nobody can use the numbers up. What no clock can have reached lifts them by an era.
+pub(crate) async fn a_bid_that_tells_an_absurd_number_lifts_nothing(world: &World<'_>) -> Outcome {
+    let a = world.member("a").await?;
+    let mut last = a.win("e").await?;
+    for (turn, absurd) in (1..).zip([Era::HEEDED, 1 << 53, u64::MAX]) {
+        let seen = Told::new(Seq::new(SEEN.get() * turn), TermNumber::new(absurd));
+        let next = win_having_seen(&a, seen).await?;
+        ensure!(next.number.get() < Era::HEEDED, "{absurd} was told: {next:?} after {last:?}");
+        jumped(&a, &last, &next)?;
+        last = next;
+    }
+    Ok(())
+}
+
 /// M6: whoever joins tells of it before anybody is elected.
 pub(crate) async fn a_join_that_has_seen_more_makes_the_numbers_jump(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let first = a.win("e").await?;
     let b = world.life("b").await?;
+    let told = far_ahead(&first);
     let join = Join::new(b.me.clone(), b.ttl)
         .with_profile(b.profile.clone())
         .with_supersede(false)
-        .with_seen(SEEN);
+        .with_seen(Told::new(SEEN, TermNumber::new(told)));
     let joined = b.store.join(&b.ns, &join).await?;
     ensure!(matches!(joined, Joined::In { .. }), "{joined:?}");
-    jumped(&a, &first, &a.win("e").await?)
+    let next = a.win("e").await?;
+    let is_above = next.number.get() > told;
+    ensure!(is_above == a.store.capabilities().journal, "{told} was told: {next:?}");
+    jumped(&a, &first, &next)
 }
 
 /// M6: an operator's word does the same, and whoever leads goes on leading. A store

@@ -210,6 +210,14 @@ defects! {
     ForgetsWhatBidsSaw => ["restored::a_bid_that_has_seen_more_makes_the_numbers_jump"],
     /// What a join has seen is not looked at (M6).
     ForgetsWhatJoinsSaw => ["restored::a_join_that_has_seen_more_makes_the_numbers_jump"],
+    /// The number that a bid tells is not looked at (M6).
+    ForgetsWhatBidsTell => ["restored::a_bid_that_tells_a_number_wins_above_it"],
+    /// The number that a join tells is not looked at (M6).
+    ForgetsWhatJoinsTell => ["restored::a_join_that_has_seen_more_makes_the_numbers_jump"],
+    /// Whatever is told is believed, whether or not anything was forgotten (M6).
+    BelievesAnyNumber => ["restored::a_bid_that_tells_a_number_wins_above_it"],
+    /// A number that no clock can have reached is believed (M6).
+    BelievesAbsurdNumbers => ["restored::a_bid_that_tells_an_absurd_number_lifts_nothing"],
     /// Each bid that has seen anything raises the era (M6).
     JumpsEachTime => ["restored::a_bid_that_has_seen_more_makes_the_numbers_jump"],
     /// An operator's word raises nothing (M6).

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_core::{
     Amend, Claim, ElectionName, Heartbeat, Join, MemberId, Namespace, Note, Priority, Profile,
-    Query, Release, ReleaseCause, Seq, Which,
+    Query, Release, ReleaseCause, Seq, TermNumber, Told, Which,
 };
 
 use crate::defect::Defect;
@@ -43,7 +43,8 @@ impl Defect {
             }
             Defect::NeverSupersedes => join.supersede = false,
             Defect::HandsOverToAnybody => join.takes_over = true,
-            Defect::ForgetsWhatJoinsSaw => join.seen = Seq::START,
+            Defect::ForgetsWhatJoinsSaw => join.seen = Told::NOTHING,
+            Defect::ForgetsWhatJoinsTell => join.seen.number = TermNumber::NONE,
             _ => {}
         }
         join
@@ -63,10 +64,18 @@ impl Defect {
         claim.ttl = self.ttl(claim.ttl);
         claim.heir_grace = self.grace(claim.heir_grace);
         match self {
-            Defect::ForgetsWhatBidsSaw => claim.seen = Seq::START,
-            Defect::JumpsEachTime if claim.seen > Seq::START => {
+            Defect::ForgetsWhatBidsSaw => claim.seen = Told::NOTHING,
+            Defect::ForgetsWhatBidsTell => claim.seen.number = TermNumber::NONE,
+            Defect::BelievesAbsurdNumbers => {
+                let most = TermNumber::new(tenure_core::Era::HEEDED - 1);
+                claim.seen.number = claim.seen.number.min(most);
+            }
+            Defect::BelievesAnyNumber if claim.seen.number > TermNumber::NONE => {
+                claim.seen.place = Seq::new(claim.seen.place.get().max(1 << 30) + 1);
+            }
+            Defect::JumpsEachTime if claim.seen.place > Seq::START => {
                 let nonces = claim.bids.iter().map(|bid| bid.nonce.get()).sum::<u64>();
-                claim.seen = Seq::new(claim.seen.get() + nonces * 1_000);
+                claim.seen.place = Seq::new(claim.seen.place.get() + nonces * 1_000);
             }
             _ => {}
         }

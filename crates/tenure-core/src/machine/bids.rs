@@ -95,6 +95,11 @@ impl Bids {
                     let is_standing = terms.standings.still_bids(&election, nonce);
                     let heard = *cx.activity;
                     terms.standings.change(&election, |c| c.heard = heard);
+                    match &answer {
+                        Claimed::Won(term) => cx.place.hear_of_number(term.number),
+                        Claimed::Held(view) => cx.place.hear_of_number(view.number),
+                        Claimed::Unknown(_) => {}
+                    }
                     match answer {
                         Claimed::Won(term) => terms.won(cx, flight.started, term, is_standing),
                         Claimed::Held(view) if is_standing => terms.not_won(cx, view, me),

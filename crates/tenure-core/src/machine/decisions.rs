@@ -6,7 +6,9 @@
 
 use core::time::Duration;
 
-use crate::{MAX_TTL, Mono, Nonce, RequestId, Settings, TermBeat, TermOutcome, TermRef};
+use crate::{
+    MAX_TTL, Mono, Nonce, RequestId, Settings, TermBeat, TermNumber, TermOutcome, TermRef,
+};
 
 /// The decisions, as they must be.
 #[derive(Clone, Copy, Debug, Hash)]
@@ -124,5 +126,10 @@ impl Decisions {
     /// M6: a store that has forgotten what it told is not believed, and is told.
     pub(super) fn heeds_rollbacks(self) -> bool {
         true
+    }
+
+    /// M6: a store that has forgotten numbers is told the highest that was seen.
+    pub(super) fn told(self, number: TermNumber) -> TermNumber {
+        number
     }
 }

@@ -339,6 +339,7 @@ impl Looks {
         };
         self.slot.hold_until(cx.now + cx.settings.look_gap().max(spent));
         terms.hear_of_place(cx, flight.seen, snapshot.seq);
+        snapshot.elections.iter().for_each(|view| cx.place.hear_of_number(view.number));
         if look.own_terms {
             audit(terms, cx, look.activity, snapshot);
         } else {

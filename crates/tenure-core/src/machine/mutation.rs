@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use super::Machine;
 use super::decisions::Decisions as Sound;
-use crate::{Mono, Nonce, RequestId, Settings, TermBeat, TermRef};
+use crate::{Mono, Nonce, RequestId, Settings, TermBeat, TermNumber, TermRef};
 
 /// One rule broken on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +49,8 @@ pub enum Mutation {
     TakenForGranted,
     /// M6: a store that has forgotten what it told is believed, and told nothing.
     BelieveRollbacks,
+    /// M6: a store that has forgotten numbers is told the place alone, and no number.
+    NumbersUntold,
     /// A heartbeat that did not name the term stretches the trust in it.
     AnyBeatTakesOn,
     /// N1: a flood of hints causes as many looks and bids as there is time for.
@@ -186,5 +188,12 @@ impl Breakable {
 
     pub(super) fn heeds_rollbacks(self) -> bool {
         Sound::SOUND.heeds_rollbacks() && !self.breaks(Mutation::BelieveRollbacks)
+    }
+
+    pub(super) fn told(self, number: TermNumber) -> TermNumber {
+        match self.breaks(Mutation::NumbersUntold) {
+            true => TermNumber::NONE,
+            false => Sound::SOUND.told(number),
+        }
     }
 }

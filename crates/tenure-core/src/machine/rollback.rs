@@ -10,6 +10,9 @@
 //! That a bid is won under a number below one that was shown before proves the same,
 //! where others have written so much since that the place tells nothing any more.
 //!
+//! The numbers that were shown are told with the place ([`Told`]), so that one bid is enough
+//! where the store's clock is far behind the one that gave them out.
+//!
 //! A member that finds out gives up what it leads, since its terms may be among what
 //! was forgotten. It lets the store know with its next bid, join or release, which carry what
 //! it has seen: the store raises its era in that same step, before it elects anybody. Until then it leads
@@ -18,16 +21,18 @@
 use super::context::Context;
 use super::terms::Terms;
 use super::{Decisions, Event};
-use crate::{ElectionView, Incarnation, Seq, Term, TermNumber};
+use crate::{ElectionView, Incarnation, Seq, Term, TermNumber, Told};
 
 /// Further than any member's knowledge can lag behind the journal.
 const FAR: u64 = 1 << 20;
 
-/// What is known of the store's journal.
+/// What is known of the store's journal and numbers.
 #[derive(Clone, Copy, Debug, Default, Hash)]
 pub(super) struct Place {
     /// The newest place that was heard of.
     seq: Seq,
+    /// The highest number of a term that was heard of.
+    number: TermNumber,
     /// Whether the store has less than that, as far as is known.
     is_behind: bool,
 }
@@ -43,8 +48,16 @@ impl Place {
     }
 
     /// What the next join or bid says that was seen.
-    pub(super) fn to_tell(self, decide: Decisions) -> Seq {
-        if decide.heeds_rollbacks() { self.seq } else { Seq::START }
+    pub(super) fn to_tell(self, decide: Decisions) -> Told {
+        match decide.heeds_rollbacks() {
+            true => Told::new(self.seq, decide.told(self.number)),
+            false => Told::NOTHING,
+        }
+    }
+
+    /// A term with this number was given out.
+    pub(super) fn hear_of_number(&mut self, number: TermNumber) {
+        self.number = self.number.max(number);
     }
 
     /// The store was found at an older place. Gives what to tell of it, once.
@@ -85,8 +98,8 @@ impl Terms {
         let found = cx.place.seq;
         cx.place.seq = Seq::new(found.get().saturating_add(FAR));
         self.rolled_back(cx, found);
-        // The next win may be below it once more, where the store's clock is far behind the
-        // one that gave out what was seen: it is tried again at twice the pace of heartbeats.
+        // The next bid tells the number, so that its win is above it, unless the store does
+        // not heed so high a number: it is tried again at twice the pace of heartbeats.
         let until = cx.now + cx.settings.heartbeat() / 2;
         self.cooldowns.insert(won.election.clone(), until);
         true

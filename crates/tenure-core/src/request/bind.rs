@@ -5,7 +5,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::TermRef;
-use crate::{Binding, MAX_VALUE, MemberRef, Name, Nonce, Rev, Seq, TermNumber, Token, Value};
+use crate::{Binding, MAX_VALUE, MemberRef, Name, Nonce, Rev, TermNumber, Token, Told, Value};
 
 /// Takes, changes and drops names, all in one step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,10 +20,10 @@ pub struct Bind {
     /// What, in order. At most as many as the store's batch limit.
     pub ops: Vec<BindOp>,
     /// See [`Claim::seen`](crate::Claim::seen).
-    pub seen: Seq,
+    pub seen: Told,
     /// The newest revision of names that the caller has seen. A store that has not reached it
-    /// was rolled back: it raises its era in this same step, before it gives out any token
-    /// (rule M6). Names are not in the journal, so that [`seen`](Self::seen) cannot tell.
+    /// was rolled back: it raises its era in this same step, before it gives out any token,
+    /// [above](crate::Era::above) that revision (rule M6). Names are not in the journal, so that [`seen`](Self::seen) cannot tell.
     pub known: Rev,
 }
 
@@ -54,7 +54,7 @@ impl Bind {
             ttl: Duration::ZERO,
             fence: None,
             ops: ops.into_iter().collect(),
-            seen: Seq::START,
+            seen: Told::NOTHING,
             known: Rev::START,
         }
     }
@@ -65,11 +65,11 @@ impl Bind {
         Self { fence: Some(term), ..self }
     }
 
-    /// Says what was seen of the journal and of the names: see [`Bind::seen`] and
+    /// Says what was seen of elections and of names: see [`Bind::seen`] and
     /// [`Bind::known`].
     #[must_use]
-    pub fn with_seen(self, seen: Seq, known: Rev) -> Self {
-        Self { seen, known, ..self }
+    pub fn with_seen(self, seen: impl Into<Told>, known: Rev) -> Self {
+        Self { seen: seen.into(), known, ..self }
     }
 
     /// Refuses what no store can do. A store calls it before anything else.

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::{ElectionName, ElectionView, MemberRef, Nonce, Priority, Seq, Term};
+use crate::{ElectionName, ElectionView, MemberRef, Nonce, Priority, Term, Told};
 
 /// Stands for elections, and wins those that are free.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -17,15 +17,14 @@ pub struct Claim {
     /// How long a vacancy that this claim uncovers (by ending an expired
     /// holder) is kept for its preferred candidate.
     pub heir_grace: Duration,
-    /// The newest place in the journal that the caller has heard of. A store
-    /// whose journal ends before it was rolled back: it raises its era in this
-    /// same step, before it gives out any number (rule M6).
-    pub seen: Seq,
+    /// What the caller has seen. A store that has forgotten some of it was rolled back: it
+    /// raises its era in this same step, before it gives out any number (rule M6).
+    pub seen: Told,
 }
 
 impl Claim {
     /// Bids for these elections. No vacancy is kept for anybody, and nothing was
-    /// seen of the journal.
+    /// seen.
     ///
     /// ```
     /// use core::time::Duration;
@@ -40,7 +39,7 @@ impl Claim {
     #[must_use]
     pub fn new(member: MemberRef, ttl: Duration, bids: impl IntoIterator<Item = Bid>) -> Self {
         let bids = bids.into_iter().collect();
-        Self { member, ttl, bids, heir_grace: Duration::ZERO, seen: Seq::START }
+        Self { member, ttl, bids, heir_grace: Duration::ZERO, seen: Told::NOTHING }
     }
 
     /// Keeps a vacancy that it uncovers: see [`Claim::heir_grace`].
@@ -49,10 +48,10 @@ impl Claim {
         Self { heir_grace, ..self }
     }
 
-    /// Says what was seen of the journal: see [`Claim::seen`].
+    /// Says what was seen: see [`Claim::seen`].
     #[must_use]
-    pub fn with_seen(self, seen: Seq) -> Self {
-        Self { seen, ..self }
+    pub fn with_seen(self, seen: impl Into<Told>) -> Self {
+        Self { seen: seen.into(), ..self }
     }
 }
 

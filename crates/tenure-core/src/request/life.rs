@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::TermRef;
-use crate::{Incarnation, MemberRef, Profile, Seq, StepDown};
+use crate::{Incarnation, MemberRef, Profile, Seq, StepDown, Told};
 
 /// Asks to become a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ pub struct Join {
     /// handed to it: see [`Release::hand_over`](crate::Release::hand_over).
     pub takes_over: bool,
     /// See [`Claim::seen`](crate::Claim::seen).
-    pub seen: Seq,
+    pub seen: Told,
 }
 
 impl Join {
@@ -43,7 +43,7 @@ impl Join {
     #[must_use]
     pub fn new(member: MemberRef, ttl: Duration) -> Self {
         let profile = Profile::default();
-        Self { member, ttl, profile, supersede: true, takes_over: false, seen: Seq::START }
+        Self { member, ttl, profile, supersede: true, takes_over: false, seen: Told::NOTHING }
     }
 
     /// Publishes this.
@@ -64,10 +64,10 @@ impl Join {
         Self { takes_over, ..self }
     }
 
-    /// Says what was seen of the journal: see [`Claim::seen`](crate::Claim::seen).
+    /// Says what was seen: see [`Claim::seen`](crate::Claim::seen).
     #[must_use]
-    pub fn with_seen(self, seen: Seq) -> Self {
-        Self { seen, ..self }
+    pub fn with_seen(self, seen: impl Into<Told>) -> Self {
+        Self { seen: seen.into(), ..self }
     }
 }
 

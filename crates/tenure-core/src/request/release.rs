@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::{ElectionName, MemberId, MemberRef, ReleaseCause, Seq, Term, TermNumber};
+use crate::{ElectionName, MemberId, MemberRef, ReleaseCause, Term, TermNumber, Told};
 
 /// Gives terms back, or stops standing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,12 +23,12 @@ pub struct Release {
     pub hand_over: Duration,
     /// See [`Claim::seen`](crate::Claim::seen). A release that hands over gives out a number,
     /// too: a store that was rolled back raises its era before that.
-    pub seen: Seq,
+    pub seen: Told,
 }
 
 impl Release {
     /// Gives these up. No vacancy is kept for a preferred candidate, nothing is handed
-    /// over, and nothing was seen of the journal.
+    /// over, and nothing was seen.
     ///
     /// ```
     /// use tenure_core::{
@@ -46,7 +46,7 @@ impl Release {
     pub fn new(member: MemberRef, items: impl IntoIterator<Item = ReleaseItem>) -> Self {
         let items = items.into_iter().collect();
         let (heir_grace, hand_over) = (Duration::ZERO, Duration::ZERO);
-        Self { member, items, heir_grace, hand_over, seen: Seq::START }
+        Self { member, items, heir_grace, hand_over, seen: Told::NOTHING }
     }
 
     /// Keeps each vacancy: see [`Release::heir_grace`].
@@ -61,10 +61,10 @@ impl Release {
         Self { hand_over, ..self }
     }
 
-    /// Says what was seen of the journal: see [`Release::seen`].
+    /// Says what was seen: see [`Release::seen`].
     #[must_use]
-    pub fn with_seen(self, seen: Seq) -> Self {
-        Self { seen, ..self }
+    pub fn with_seen(self, seen: impl Into<Told>) -> Self {
+        Self { seen: seen.into(), ..self }
     }
 }
 

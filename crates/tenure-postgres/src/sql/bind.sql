@@ -214,13 +214,14 @@ END $$;
 CREATE FUNCTION {schema}._bind(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint, p_names text[], p_nonces bigint[],
     p_whats text[], p_endpoints text[], p_indexes jsonb[], p_datas bytea[], p_tokens bigint[],
-    p_expects bigint[], p_election text, p_number bigint, p_seen bigint, p_known bigint,
-    p_entered boolean,
+    p_expects bigint[], p_election text, p_number bigint, p_seen bigint, p_told bigint,
+    p_known bigint, p_entered boolean,
     OUT outcome text, OUT newest bigint, OUT answers {schema}.bound[], OUT renewed boolean,
     OUT told boolean
 ) LANGUAGE plpgsql AS $$
 DECLARE
-    v_open record := _open_names(p_ns, p_member, p_life, p_seen, p_known, p_election, p_number);
+    v_open record := _open_names(p_ns, p_member, p_life, p_seen, p_told, p_known, p_election,
+        p_number);
     v_done record;
 BEGIN
     told := true;
@@ -268,7 +269,7 @@ CREATE FUNCTION {schema}.bind(
     p_whats text[], p_endpoints text[] DEFAULT NULL, p_indexes jsonb[] DEFAULT NULL,
     p_datas bytea[] DEFAULT NULL, p_tokens bigint[] DEFAULT NULL, p_expects bigint[] DEFAULT NULL,
     p_election text DEFAULT NULL, p_number bigint DEFAULT NULL, p_wait_ms integer DEFAULT 0,
-    p_seen bigint DEFAULT 0, p_known bigint DEFAULT 0
+    p_seen bigint DEFAULT 0, p_known bigint DEFAULT 0, p_told bigint DEFAULT 0
 ) RETURNS TABLE (op integer, outcome text, name text, token bigint, rev bigint, owner text,
     life uuid, endpoint text, idx jsonb, data bytea, left_us bigint, bound_ms bigint,
     newest bigint, told boolean)
@@ -290,8 +291,8 @@ BEGIN
         v_ready := pg_advisory_xact_lock(_lock(p_ns)) IS NOT NULL;
     END IF;
     v_all := _bind(p_ns, p_member, p_life, p_ttl_us, p_names, p_nonces, p_whats, p_endpoints,
-        p_indexes, p_datas, p_tokens, p_expects, p_election, p_number, p_seen, p_known,
-        v_look.enters);
+        p_indexes, p_datas, p_tokens, p_expects, p_election, p_number, p_seen, p_told,
+        p_known, v_look.enters);
     IF v_all.outcome IS NULL THEN
         RETURN QUERY SELECT a.op, a.outcome, a.name, a.token, a.rev, a.owner, a.life, a.endpoint,
                 a.idx, a.data, CASE WHEN v_all.renewed AND a.life = p_life AND a.owner = p_member

@@ -7,13 +7,14 @@
 CREATE FUNCTION {schema}.claim(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint,
     p_elections text[], p_priorities integer[], p_nonces bigint[],
-    p_grace_us bigint DEFAULT 0, p_wait_ms integer DEFAULT 0, p_seen bigint DEFAULT 0
+    p_grace_us bigint DEFAULT 0, p_wait_ms integer DEFAULT 0, p_seen bigint DEFAULT 0,
+    p_told bigint DEFAULT 0
 ) RETURNS TABLE (bid integer, outcome text, number bigint, elected_ms bigint, view jsonb)
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
 DECLARE
     v_all record := claims(p_ns, p_member, p_life, p_ttl_us, p_elections, p_priorities, p_nonces,
-        p_grace_us, p_wait_ms, p_seen);
+        p_grace_us, p_wait_ms, p_seen, p_told);
 BEGIN
     IF v_all.outcome IS NOT NULL THEN
         RETURN QUERY SELECT 0, v_all.outcome, NULL::bigint, NULL::bigint, NULL::jsonb;
@@ -34,6 +35,7 @@ CREATE FUNCTION {schema}.claims(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint,
     p_elections text[], p_priorities integer[], p_nonces bigint[],
     p_grace_us bigint DEFAULT 0, p_wait_ms integer DEFAULT 0, p_seen bigint DEFAULT 0,
+    p_told bigint DEFAULT 0,
     OUT outcome text, OUT numbers bigint[], OUT elected bigint[], OUT fenced text[],
     OUT views jsonb[]
 ) LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
@@ -67,7 +69,7 @@ BEGIN
     END IF;
     IF v_in THEN
         -- No number is given out before it is sure to be above those forgotten.
-        IF v_behind THEN PERFORM _rolled_back(p_ns, p_seen); END IF;
+        IF v_behind THEN PERFORM _rolled_back(p_ns, p_seen, p_told); END IF;
         IF v_era IS NULL OR v_behind THEN
             SELECT e.era, e.floor INTO v_era, v_floor FROM _era() e;
         END IF;
@@ -150,7 +152,7 @@ $$;
 CREATE FUNCTION {schema}._release(
     p_ns text, p_member text, p_life uuid, p_elections text[], p_numbers bigint[],
     p_causes text[], p_successors text[], p_successor_us bigint[], p_grace_us bigint,
-    p_wait_ms integer, p_hand_over_us bigint, p_seen bigint
+    p_wait_ms integer, p_hand_over_us bigint, p_seen bigint, p_told bigint
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     v_given integer := 0;
@@ -163,7 +165,7 @@ BEGIN
     IF p_hand_over_us > 0 AND EXISTS (SELECT FROM namespaces n, members o
             WHERE n.ns = p_ns AND n.seq < p_seen
               AND o.ns = p_ns AND o.id = p_member AND o.life = p_life) THEN
-        PERFORM _rolled_back(p_ns, p_seen);
+        PERFORM _rolled_back(p_ns, p_seen, p_told);
     END IF;
     -- What is handed over is told term by term: no more than hints are given for.
     IF p_hand_over_us > 0 AND cardinality(p_elections) <= 8 THEN
@@ -195,12 +197,13 @@ CREATE FUNCTION {schema}.release(
     p_ns text, p_member text, p_life uuid, p_elections text[], p_numbers bigint[],
     p_causes text[] DEFAULT NULL, p_successors text[] DEFAULT NULL,
     p_successor_us bigint[] DEFAULT NULL, p_grace_us bigint DEFAULT 0,
-    p_wait_ms integer DEFAULT 0, p_hand_over_us bigint DEFAULT 0, p_seen bigint DEFAULT 0
+    p_wait_ms integer DEFAULT 0, p_hand_over_us bigint DEFAULT 0, p_seen bigint DEFAULT 0,
+    p_told bigint DEFAULT 0
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 DECLARE
     v_done boolean := _check_causes(p_causes) AND _release(p_ns, p_member, p_life, p_elections,
         p_numbers, p_causes, p_successors, p_successor_us, p_grace_us, p_wait_ms, p_hand_over_us,
-        p_seen);
+        p_seen, p_told);
 BEGIN
 END $$;

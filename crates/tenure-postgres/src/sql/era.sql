@@ -67,7 +67,7 @@ BEGIN
             THEN s.floor ELSE greatest(s.floor, _clock()) END;
     IF v_old.cluster IS NOT NULL AND NOT v_same THEN
         PERFORM _raise(greatest(v_old.era + 1, v_timeline - v_old.first_timeline),
-            'the database was promoted, restored or copied');
+            0, 'the database was promoted, restored or copied');
     END IF;
     SELECT s.era, s.floor INTO era, floor FROM settings s;
 END $$;
@@ -82,12 +82,18 @@ END $$;
 -- the era and wins above the clock, the same files are put back, and the server starts
 -- before its clock has reached that number; era and number went back with the files,
 -- so that the number is given out again.
-CREATE FUNCTION {schema}._raise(p_era integer, p_why text) RETURNS void
+--
+-- A member may tell a number that was given out, which the clock has not reached here and
+-- which this era then begins above (p_told). One that is mistaken, or means harm, must not
+-- use the numbers up: what is 2^52 or more, which a clock shows in 2168, counts for nothing,
+-- so that no floor rises to it by what is told, and above it an era rises by 2^16 in 65 ms.
+CREATE FUNCTION {schema}._raise(p_era integer, p_told bigint, p_why text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_sleep(0.0656);
     UPDATE settings s SET era = p_era,
-        floor = greatest(s.floor + ((p_era - s.era)::bigint << 16), _clock()),
+        floor = greatest(s.floor + ((p_era - s.era)::bigint << 16), _clock(),
+            CASE WHEN p_told < 4503599627370496 THEN p_told + 1 END),
         raised_at = clock_timestamp(), raised_for = p_why;
     -- That a term was taken on which was handed over, or was given back, may be among
     -- what is forgotten.
@@ -99,8 +105,8 @@ END $$;
 
 -- A member has seen more of a namespace's journal than there is: what it saw was
 -- forgotten. The journal goes on after what was seen, which is told as entries that
--- are no longer kept. The caller has entered.
-CREATE FUNCTION {schema}._rolled_back(p_ns text, p_seen bigint) RETURNS void
+-- are no longer kept. Numbers go on above what was told of them. The caller has entered.
+CREATE FUNCTION {schema}._rolled_back(p_ns text, p_seen bigint, p_told bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     v_ready boolean := p_seen < 9007199254740992
@@ -110,8 +116,9 @@ BEGIN
     SELECT n.seq INTO v_found FROM namespaces n WHERE n.ns = p_ns;
     INSERT INTO namespaces AS n (ns, seq, trimmed) VALUES (p_ns, p_seen, p_seen)
         ON CONFLICT (ns) DO UPDATE SET seq = excluded.seq, trimmed = excluded.trimmed;
-    PERFORM _raise(e.era + 1, format('a member of %s had seen the journal up to %s; it ended at %s',
-        p_ns, p_seen, coalesce(v_found, 0))) FROM _era() e;
+    PERFORM _raise(e.era + 1, p_told,
+        format('a member of %s had seen the journal up to %s; it ended at %s', p_ns, p_seen,
+            coalesce(v_found, 0))) FROM _era() e;
 END $$;
 
 -- An operator's word that the database was restored, rolled back or copied: the era
@@ -125,7 +132,7 @@ DECLARE
     v_ready boolean := _prepare(p_wait_ms);
 BEGIN
     SELECT s.era INTO era_before FROM settings s;
-    PERFORM _raise(e.era + 1, 'it was said to be restored, by ' || _note(p_by)) FROM _era() e;
+    PERFORM _raise(e.era + 1, 0, 'it was said to be restored, by ' || _note(p_by)) FROM _era() e;
     SELECT s.era INTO era_after FROM settings s;
 END $$;
 

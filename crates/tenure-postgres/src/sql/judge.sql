@@ -142,18 +142,15 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- The caller has seen a revision that the names have not reached: it was forgotten. In the
--- same step, before any token is given out, the era rises.
+-- same step, before any token is given out, the era rises above it.
 CREATE FUNCTION {schema}._names_rolled_back(p_ns text, p_known bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     v_ready boolean := p_known < 9007199254740992 OR _refuse('a revision is less than 2^53');
 BEGIN
-    PERFORM _raise(e.era + 1, format('a member of %s had seen its names up to revision %s',
-        p_ns, p_known)) FROM _era() e;
-    -- A clock that is behind leaves the jump, which may be less than what was seen.
-    UPDATE names_at a SET rev = greatest(s.rev, p_known + 1), era = s.era,
-            kept_from = greatest(s.rev, p_known + 1)
-        FROM _names_stand(p_ns) s WHERE a.ns = p_ns;
+    PERFORM _raise(e.era + 1, p_known,
+        format('a member of %s had seen its names up to revision %s', p_ns, p_known))
+        FROM _era() e;
 END $$;
 
 -- Whether a life holds exactly this term, which nobody else is given until the caller's
@@ -184,8 +181,8 @@ END $$;
 -- Locks the caller and the names, and says when that was and where the names stand then; or
 -- why nothing is to be changed. The namespace is entered already, if p_seen is ahead of it.
 CREATE FUNCTION {schema}._open_names(
-    p_ns text, p_member text, p_life uuid, p_seen bigint, p_known bigint, p_election text,
-    p_number bigint,
+    p_ns text, p_member text, p_life uuid, p_seen bigint, p_told bigint, p_known bigint,
+    p_election text, p_number bigint,
     OUT outcome text, OUT newest bigint, OUT now timestamptz, OUT rev bigint, OUT era integer,
     OUT kept_from bigint, OUT told_at timestamptz
 ) LANGUAGE plpgsql AS $$
@@ -213,7 +210,7 @@ BEGIN
     -- No token is given out before it is sure to be above those forgotten.
     IF p_life IS NOT NULL AND p_seen > 0 THEN
         PERFORM 1 FROM namespaces n WHERE n.ns = p_ns AND n.seq >= p_seen;
-        IF NOT FOUND THEN PERFORM _rolled_back(p_ns, p_seen); END IF;
+        IF NOT FOUND THEN PERFORM _rolled_back(p_ns, p_seen, p_told); END IF;
     END IF;
     SELECT t.rev, t.era, t.kept_from, s.started_at = pg_postmaster_start_time()
             AND s.file = pg_relation_filepath(s.tableoid) INTO rev, era, kept_from, v_here

@@ -14,7 +14,8 @@ CREATE FUNCTION {schema}.join(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint,
     p_endpoints text[] DEFAULT '{}', p_metadata bytea DEFAULT '',
     p_supersede boolean DEFAULT true, p_wait_ms integer DEFAULT 0,
-    p_takes_over boolean DEFAULT false, p_seen bigint DEFAULT 0
+    p_takes_over boolean DEFAULT false, p_seen bigint DEFAULT 0,
+    p_told bigint DEFAULT 0
 ) RETURNS TABLE (outcome text, attention bigint, seq bigint, taken_by uuid, left_us bigint)
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 #variable_conflict use_column
@@ -28,7 +29,7 @@ DECLARE
 BEGIN
     IF p_seen > 0 THEN
         PERFORM 1 FROM namespaces n WHERE n.ns = p_ns AND n.seq >= p_seen;
-        IF NOT FOUND THEN PERFORM _rolled_back(p_ns, p_seen); END IF;
+        IF NOT FOUND THEN PERFORM _rolled_back(p_ns, p_seen, p_told); END IF;
     END IF;
     LOOP
         SELECT * INTO v_old FROM members m WHERE m.ns = p_ns AND m.id = p_member;

@@ -56,7 +56,8 @@ impl Revs {
         Rev::new(match seen {
             Seen::Nothing => 0,
             Seen::All => self.last().0,
-            Seen::Beyond(more) => self.last().0 + more,
+            Seen::Beyond(more @ ..3) => self.last().0 + more,
+            Seen::Beyond(more) => self.last().0 + Era::JUMP * more,
         })
     }
 

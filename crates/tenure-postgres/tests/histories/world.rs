@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tenure_core::{
-    Amend, Bid, Bind, Claim, ElectionName, Heartbeat, Incarnation, Join, MemberId, MemberRef, Mono,
-    Namespace, Nonce, Note, Priority, Profile, Query, Release, ReleaseCause, ReleaseItem, Rev, Seq,
-    TermNumber, TermRef, Timestamp, Which, WhichNames,
+    Amend, Bid, Bind, Claim, ElectionName, Era, Heartbeat, Incarnation, Join, MemberId, MemberRef,
+    Mono, Namespace, Nonce, Note, Priority, Profile, Query, Release, ReleaseCause, ReleaseItem,
+    Rev, Seq, TermNumber, TermRef, Timestamp, Told, Which, WhichNames,
 };
 use tenure_postgres::PostgresStore;
 use tenure_store::{MemoryState, Store};
@@ -19,6 +19,9 @@ use crate::steps::{self, Attempt, Life, MEMBERS, Number, Seen, Step, What};
 /// The unit of time in which histories pass. So long that the time which really passes
 /// during a history is nothing beside it.
 pub const UNIT: Duration = Duration::from_secs(1_000);
+
+/// A number that no clock of a history has reached, and that is heeded.
+const AHEAD: u64 = 1 << 51;
 
 /// All time in PostgreSQL is relative to its clock: time passes when every instant that
 /// it keeps is moved back.
@@ -111,8 +114,9 @@ impl<'a> World<'a> {
         let ours = self.ours(step.space, &asked).await?;
         if self.spaces[step.space].spec.era() != era {
             // One era for all namespaces of a database; the specification has one each.
-            let wall = self.wall();
-            self.spaces[1 - step.space].spec.promote(wall);
+            let era = self.spaces[step.space].spec.era();
+            self.spaces[1 - step.space].spec.begin(era);
+            self.compare_floor(step.space).await?;
             self.compare_state(1 - step.space, self.spaces[1 - step.space].spec.seq()).await?;
         }
         let answers = (spec, ours);
@@ -123,6 +127,18 @@ impl<'a> World<'a> {
                 answers.1.leaving_out(&asked)
             })
         })
+    }
+
+    /// Compares the floors of an era that has just begun. Below what is told each goes by
+    /// its own clock; above, both are the same.
+    async fn compare_floor(&self, space: usize) -> Result<(), String> {
+        let Space { spec, ns, .. } = &self.spaces[space];
+        let examined = self.place.store.read(ns, &Query::examination()).await;
+        let examined = examined.map_err(|e| e.to_string())?.examined;
+        let ours = examined.and_then(|examined| examined.era).expect("an era").era.floor();
+        let rules = spec.era().floor();
+        let same = ours == rules || ours.max(rules) < AHEAD;
+        same.then_some(()).ok_or_else(|| format!("the floor is {rules} by the rules, {ours} here"))
     }
 
     /// Compares all that can be read, with the journal since `before`.
@@ -421,12 +437,18 @@ impl Space {
         self.numbers.named(&name(election), number)
     }
 
-    fn seen(&self, seen: Seen) -> Seq {
-        match seen {
-            Seen::Nothing => Seq::START,
-            Seen::All => self.spec.seq(),
-            Seen::Beyond(more) => Seq::new(self.spec.seq().get() + more),
-        }
+    /// What a member tells. Where nothing was forgotten, its number counts for nothing.
+    fn seen(&self, seen: Seen) -> Told {
+        let seq = self.spec.seq().get();
+        let ahead = AHEAD + (seq << 20);
+        let (place, number) = match seen {
+            Seen::Nothing => (0, 0),
+            Seen::All => (seq, ahead),
+            Seen::Beyond(more @ ..3) => (seq + more, 0),
+            Seen::Beyond(more @ ..5) => (seq + more, ahead),
+            Seen::Beyond(more) => (seq + more, Era::HEEDED << (seq % 12)),
+        };
+        Told::new(Seq::new(place), TermNumber::new(number))
     }
 
     fn bids(&mut self, life: Incarnation, bids: &[steps::Bid]) -> Vec<Bid> {

@@ -101,16 +101,12 @@ impl MemoryState {
     /// over: that it was confirmed may be among what is lacking. That it was given back may
     /// be too: a bid of its holder begins a new one, as everywhere else.
     pub fn promote(&mut self, wall: Timestamp) {
-        self.raise(wall, EraCause::TookOver);
-    }
-
-    fn raise(&mut self, wall: Timestamp, cause: EraCause) {
-        self.raised = Some((wall, cause));
+        self.raised = Some((wall, EraCause::TookOver));
         self.begin(self.era.raised(wall));
     }
 
-    /// Begins this era.
-    pub(crate) fn begin(&mut self, era: Era) {
+    /// Begins this era: one of a store whose namespaces have an era in common.
+    pub fn begin(&mut self, era: Era) {
         self.era = era;
         for member in self.members.values_mut() {
             member.attention += 1 << 20;
@@ -443,8 +439,9 @@ impl WriteRows for MemoryState {
         Ok(())
     }
 
-    fn raise_era(&mut self, wall: Timestamp, cause: EraCause) -> Result<(), Infallible> {
-        self.raise(wall, cause);
+    fn begin_era(&mut self, era: Era, wall: Timestamp, cause: EraCause) -> Result<(), Infallible> {
+        self.raised = Some((wall, cause));
+        self.begin(era);
         Ok(())
     }
 }

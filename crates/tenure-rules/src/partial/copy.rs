@@ -460,9 +460,8 @@ impl WriteRows for Partial {
         sure(self.state.go_on_after(place))
     }
 
-    fn raise_era(&mut self, wall: Timestamp, cause: EraCause) -> Result<(), Missing> {
-        let raised = sure(self.state.raise_era(wall, cause));
-        self.turn.era = Some(self.state.era());
-        raised
+    fn begin_era(&mut self, era: Era, wall: Timestamp, cause: EraCause) -> Result<(), Missing> {
+        self.turn.era = Some(era);
+        sure(self.state.begin_era(era, wall, cause))
     }
 }

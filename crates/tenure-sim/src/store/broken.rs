@@ -55,6 +55,10 @@ impl Broken {
                 let reply = store.properly(at, wall, &Request::Claim(self.bend_claim(claim)));
                 self.retell_reply(reply)
             }
+            Request::Join(join) if self.rule == StoreRule::ToldNotHeeded => {
+                let bent = join.clone().with_seen(join.seen.place);
+                store.properly(now, wall, &Request::Join(bent))
+            }
             Request::Release(release) => {
                 let bent = self.bend_release(store, now, release);
                 store.properly(now, wall, &Request::Release(bent))
@@ -108,6 +112,9 @@ impl Broken {
 
     fn bend_claim(&mut self, claim: &Claim) -> Claim {
         let mut claim = claim.clone();
+        if self.rule == StoreRule::ToldNotHeeded {
+            claim.seen.number = TermNumber::NONE;
+        }
         for bid in &mut claim.bids {
             if self.rule == StoreRule::NonceIgnored {
                 self.nonces += 1;
@@ -125,6 +132,9 @@ impl Broken {
 
     fn bend_release(&self, store: &SimStore, now: Mono, release: &Release) -> Release {
         let mut release = release.clone();
+        if self.rule == StoreRule::ToldNotHeeded {
+            release.seen.number = TermNumber::NONE;
+        }
         for item in &mut release.items {
             match self.rule {
                 StoreRule::ReleaseNotScoped if item.number.is_some() => {

@@ -51,6 +51,9 @@ enum Outage {
 /// More than this in one run means that something spins.
 const MOST_STEPS: u64 = 3_000_000;
 
+/// The wall clock of a store when the world begins: 2027-01-01.
+const START_MS: u64 = 1_798_761_600_000;
+
 #[derive(Debug)]
 pub(crate) struct World {
     config: Config,
@@ -61,6 +64,8 @@ pub(crate) struct World {
     elections: Vec<ElectionName>,
     store: SimStore,
     store_clock: Clock,
+    /// What the wall clock of the present copy showed when the world began.
+    copy_wall_ms: u64,
     /// Whether the store serves nobody, and if so whether it refuses at once or
     /// is silent.
     outage: Option<Outage>,
@@ -130,6 +135,7 @@ impl World {
             elections,
             store: SimStore::new(&config, mutation),
             store_clock,
+            copy_wall_ms: START_MS,
             outage: None,
             healed: false,
             closing: false,

@@ -8,7 +8,7 @@ use tenure_core::{
 
 use super::process::Process;
 use super::queue::Happens;
-use super::{Outage, World};
+use super::{Outage, START_MS, World};
 use crate::clock::Nanos;
 use crate::config::{Feature, StoreKind, nanos};
 use crate::fact::{Fact, Who};
@@ -182,11 +182,12 @@ impl World {
     }
 
     /// The store's wall clock. Nothing may depend on it, so it jumps; but for the numbers
-    /// of a store that forgot some.
+    /// of a store that forgot some. A copy is on another machine, whose clock may be years
+    /// ahead or behind, and stays so.
     pub(super) fn wall(&mut self) -> Timestamp {
-        const START_MS: u64 = 1_798_761_600_000; // 2027-01-01
         Timestamp::from_unix_millis(match self.config.store {
             StoreKind::Jumping => START_MS + self.now / 1_000_000,
+            StoreKind::Replicated => self.copy_wall_ms + self.now / 1_000_000,
             _ => self.net.below(1 << 42),
         })
     }

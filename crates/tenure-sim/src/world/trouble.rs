@@ -107,6 +107,9 @@ impl World {
     /// The store's copy takes over. Everybody connects to it anew, which is a
     /// hint (H13).
     fn fail_over(&mut self) {
+        if self.config.store == StoreKind::Replicated {
+            self.copy_wall_ms = self.troubles.below(1 << 42);
+        }
         let wall = self.wall();
         // Another time: `trouble` has planned the next one. To plan one more here would
         // double them each time.

@@ -36,7 +36,7 @@ fn a_store_that_has_less_than_it_told_was_rolled_back() {
     script.reply(release.id, Ok(Reply::Release));
     let claim = script.take(is_claim);
     let Request::Claim(claimed) = &claim.request else { unreachable!() };
-    assert_eq!(claimed.seen, Seq::new(10));
+    assert_eq!(claimed.seen, Told::new(Seq::new(10), TermNumber::new(1)));
     if script.has_asked(is_beat) {
         script.first(is_beat).answer(alive_at(9));
     }
@@ -81,7 +81,36 @@ fn a_win_under_a_number_seen_before_is_not_believed() {
     script.reply(release.id, Ok(Reply::Release));
     script.run_to(7_000);
     let Request::Claim(claim) = script.take(is_claim).request else { unreachable!() };
-    assert!(claim.seen > Seq::new(1 << 19), "{claim:?}");
+    assert!(claim.seen.place > Seq::new(1 << 19), "{claim:?}");
+    assert_eq!(claim.seen.number, TermNumber::new(5));
+}
+
+/// The highest number of any election is told, whatever showed it: a bid that was not
+/// won, a win, or a look.
+#[test]
+fn the_highest_number_that_was_seen_is_told() {
+    let mut script = Script::standing(WATCHED, "nightly");
+    script.held([held_by("nightly", member("other", 7), 500, 60_000)]);
+    script.stand("weekly");
+    assert_eq!(told(&script), 500);
+    script.first(is_claim).win(600);
+    script.stand("monthly");
+    assert_eq!(told(&script), 600);
+    script.held([held_by("monthly", member("other", 7), 7, 60_000)]);
+    script.feed(Input::Hint(Hint::Election(name("nightly"))));
+    script.run_to(1_100);
+    script.seen([held_by("nightly", member("third", 8), 700, 60_000)]);
+    script.stand("yearly");
+    assert_eq!(told(&script), 700);
+}
+
+/// The number that the claim on its way tells.
+fn told(script: &Script) -> u64 {
+    let claim = script.sent.iter().rev().find_map(|sent| match &sent.request {
+        Request::Claim(claim) => Some(claim),
+        _ => None,
+    });
+    claim.unwrap_or_else(|| panic!("a claim: {script:?}")).seen.number.get()
 }
 
 /// A life that the store forgot joins anew, and its join says what was seen.
@@ -92,5 +121,5 @@ fn a_join_says_what_was_seen() {
     script.first(is_beat).answer(Ok(ended(false)));
     script.stand("nightly");
     let Request::Join(join) = script.take(is_join).request else { unreachable!() };
-    assert_eq!(join.seen, Seq::new(10));
+    assert_eq!(join.seen, Told::new(Seq::new(10), TermNumber::new(1)));
 }
