@@ -47,6 +47,11 @@ impl Decisions {
         found
     }
 
+    /// M6: the floor that the number of a term is compared with after it was won.
+    pub(crate) fn floor_of_terms(&self, found: u64) -> u64 {
+        found
+    }
+
     /// M2: a holder whose record is missing is waited out.
     pub(crate) fn left_of_missing(&self, left: Duration) -> Duration {
         left

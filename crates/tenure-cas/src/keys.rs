@@ -2,11 +2,12 @@
 
 use tenure_core::{ElectionName, MemberId, Name, Namespace};
 
-use crate::record::name::FLOOR;
+use crate::record::name::{ELECTIONS, FLOOR};
 
 /// The keys of everything below one prefix: `<prefix>/<namespace>/elections/<name>`,
 /// `<prefix>/<namespace>/members/<id>`, `<prefix>/<namespace>/standing/<id>`,
-/// `<prefix>/<namespace>/names/<name>` and `<prefix>/<namespace>/floor/names`.
+/// `<prefix>/<namespace>/names/<name>`, `<prefix>/<namespace>/floor/names` and
+/// `<prefix>/<namespace>/floor/elections`.
 ///
 /// Names are written in letters, digits, `-` and `_`; every other byte becomes
 /// `=` and two hexadecimal digits. So a name cannot leave its directory, no two
@@ -55,6 +56,11 @@ impl Keys {
     /// The floor of the numbers of names.
     pub(crate) fn floor(&self, ns: &Namespace) -> String {
         format!("{}{}/floor/{FLOOR}", self.prefix, encoded(ns.as_str()))
+    }
+
+    /// The floor of term numbers.
+    pub(crate) fn floor_of_terms(&self, ns: &Namespace) -> String {
+        format!("{}{}/floor/{ELECTIONS}", self.prefix, encoded(ns.as_str()))
     }
 
     /// Whether this is the key of some name of the namespace.

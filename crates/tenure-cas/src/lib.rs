@@ -5,6 +5,7 @@ mod bids;
 mod candidates;
 mod cells;
 mod decisions;
+mod eras;
 mod judge;
 mod keys;
 mod lives;

@@ -31,6 +31,8 @@ pub enum CasRule {
     NameTakenNotEnded,
     /// M2: a name is answered as bound before the owner's heartbeat was raised.
     NoBeatAfterBind,
+    /// M6: whoever has won does not look at the floor.
+    FloorNotLookedAt,
     /// U2: whoever has taken a name does not look at the floor again.
     NoSecondLook,
 }
@@ -83,6 +85,10 @@ impl Breakable {
 
     pub(crate) fn floor(&self, found: u64) -> u64 {
         if self.breaks(CasRule::NoSecondLook) { 0 } else { self.sound.floor(found) }
+    }
+
+    pub(crate) fn floor_of_terms(&self, found: u64) -> u64 {
+        if self.breaks(CasRule::FloorNotLookedAt) { 0 } else { self.sound.floor_of_terms(found) }
     }
 
     pub(crate) fn left_of_missing(&self, left: Duration) -> Duration {

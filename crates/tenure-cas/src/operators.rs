@@ -1,15 +1,17 @@
-//! The operator's verbs: step down, pause, resume, evict. None of them is a sign of
+//! The operator's verbs: step down, pause, resume, evict, restored. None of them is a sign of
 //! life: they leave the holder's beat alone, so that asking something of a dead holder
 //! does not keep it alive. Each raises the holder's attention, by which the holder and
 //! its followers notice it.
 
 use tenure_core::{Amend, Amended, ElectionName, MemberId, MemberRef, Namespace, Note, TermNumber};
-use tenure_store::{Error, ErrorKind, Result};
+use tenure_store::Result;
 
 use crate::cells::{ATTEMPTS, Cells, partly, too_busy};
+use crate::eras::Eras;
 use crate::judge::Hold;
 use crate::lives::Lives;
 use crate::members::{Edit, Life};
+use crate::names::Floor;
 use crate::parts::Parts;
 use crate::record::election::{ElectionRecord, PauseRecord, StepDownRecord};
 use crate::record::member::{EndedLife, MemberRecord};
@@ -28,11 +30,18 @@ enum Change {
 pub(crate) struct Operators<'a> {
     parts: Parts<'a>,
     lives: Lives<'a>,
+    eras: Eras<'a>,
+    floor: Floor<'a>,
 }
 
 impl<'a> Operators<'a> {
     pub(crate) fn new(cells: &'a Cells, ns: &'a Namespace) -> Self {
-        Self { parts: Parts::new(cells, ns), lives: Lives::new(cells, ns) }
+        Self {
+            parts: Parts::new(cells, ns),
+            lives: Lives::new(cells, ns),
+            eras: Eras::new(cells, ns),
+            floor: Floor::new(cells, ns),
+        }
     }
 }
 
@@ -48,8 +57,19 @@ impl Operators<'_> {
             Amend::Pause { election, reason, by } => self.pause(election, reason, by).await,
             Amend::Resume { election, .. } => self.resume(election).await,
             Amend::Evict { member, now, .. } => self.evict(member, *now).await,
-            Amend::Restored { .. } => Err(no_era()),
+            Amend::Restored { .. } => self.restored().await,
         }
+    }
+
+    /// M6: numbers go on by the clock, those of names too. Whoever leads goes on leading.
+    async fn restored(&self) -> Result<Amended> {
+        // In case the clock is behind: a jump above what there still is.
+        let elections = self.parts.reader.load_every_election().await?;
+        let highest = elections.iter().map(|seen| seen.record.number().get()).max();
+        let named = self.floor.load().await?;
+        let (before, after) = self.eras.raise(highest.unwrap_or(0).max(named)).await?;
+        partly(true, self.floor.raise(after.floor()).await)?;
+        Ok(Amended::Restored { before: before.count(), after: after.count() })
     }
 
     /// E5: kept beside the term it is meant for, and gone with it.
@@ -205,14 +225,4 @@ impl Operators<'_> {
             Life::Live(_) => Ok(Amended::Unchanged),
         }
     }
-}
-
-/// Each election is a record of its own: there is nothing that all of them would be
-/// counted from.
-fn no_era() -> Error {
-    let what = "a store of single records has no era that could be raised; nothing was changed";
-    Error::new(ErrorKind::Invalid, what).remedy(
-        "before records are put back, stop every member and keep the records of the elections \
-         as they are: they hold the numbers",
-    )
 }

@@ -141,10 +141,21 @@ impl Bids<'_> {
 
     /// The next number after every one that this observer ever saw, so that numbers do
     /// not go back even if the record was removed or replaced by an older one.
-    fn win(&self, claiming: &Claiming<'_>, bid: &Bid, mut record: ElectionRecord) -> Result<Step> {
+    fn win(&self, claiming: &Claiming<'_>, bid: &Bid, record: ElectionRecord) -> Result<Step> {
+        self.begin(claiming, bid, record).map(Step::Win)
+    }
+
+    fn begin(
+        &self,
+        claiming: &Claiming<'_>,
+        bid: &Bid,
+        mut record: ElectionRecord,
+    ) -> Result<ElectionRecord> {
         let Claiming { claim, profile, .. } = claiming;
         let key = self.parts.cells.keys.election(self.parts.ns, &bid.election);
-        let last = record.number().max(self.parts.cells.memory().newest_number(&key));
+        let floor = TermNumber::new(self.eras.known());
+        let seen = self.parts.cells.memory().newest_number(&key);
+        let last = record.number().max(seen).max(floor);
         let number = last.next();
         let at = self.parts.cells.clock.wall();
         if number == last {
@@ -160,7 +171,40 @@ impl Bids<'_> {
             profile,
             at,
         });
-        Ok(Step::Win(record))
+        Ok(record)
+    }
+
+    /// Begins a term anew that was won under a number not above the floor. Nobody was told
+    /// of it.
+    pub(super) async fn begin_above(
+        &self,
+        claiming: &Claiming<'_>,
+        bid: &Bid,
+        floor: u64,
+    ) -> Result<Outcome> {
+        let key = self.parts.cells.keys.election(self.parts.ns, &bid.election);
+        for _ in 0..ATTEMPTS {
+            let found = self.parts.reader.load_election(&key).await?;
+            let own = found.as_ref().filter(|seen| seen.record.is_held_by(&claiming.claim.member));
+            let Some(seen) = own else { return Ok(Outcome::Lost(found)) };
+            let term = seen.record.term().filter(|term| term.number.get() > floor);
+            if let Some(term) = term {
+                return Ok(Outcome::Won(term));
+            }
+            let mut record = (*seen.record).clone();
+            record.vacate(ReleaseCause::Abandoned, None, self.parts.cells.clock.wall());
+            let record = self.begin(claiming, bid, record)?;
+            let swapped = self
+                .parts
+                .cells
+                .swap(&key, Some(seen), record, self.parts.cells.now(), None)
+                .await?;
+            self.parts.cells.memory().may_have_changed(&key);
+            if let Some(term) = swapped.and_then(|written| written.record.term()) {
+                return Ok(Outcome::Won(term));
+            }
+        }
+        Err(too_busy(&key))
     }
 
     /// Whether the vacancy is kept for another who still stands.

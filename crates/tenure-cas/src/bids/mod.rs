@@ -2,12 +2,14 @@
 
 mod bid;
 
+use futures_util::future::join;
 use tenure_core::{Bid, Claim, Claimed, Claims, Namespace};
 use tenure_rules::rank::Attempt;
 use tenure_store::Result;
 
 use self::bid::{Claiming, Outcome, attempt};
 use crate::cells::{Cells, partly};
+use crate::eras::Eras;
 use crate::lives::Lives;
 use crate::members::{Edit, Life};
 use crate::outcomes::{is_passing, none_for_good, passable};
@@ -23,6 +25,7 @@ pub(crate) struct Bids<'a> {
     parts: Parts<'a>,
     lives: Lives<'a>,
     views: Views<'a>,
+    eras: Eras<'a>,
 }
 
 impl<'a> Bids<'a> {
@@ -31,6 +34,7 @@ impl<'a> Bids<'a> {
             parts: Parts::new(cells, ns),
             lives: Lives::new(cells, ns),
             views: Views::new(cells, ns),
+            eras: Eras::new(cells, ns),
         }
     }
 }
@@ -70,8 +74,8 @@ impl Bids<'_> {
         let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Open));
         let mut outcomes: Vec<Outcome> = outcomes.collect();
         if any_won {
-            self.note_wins(claim, &outcomes);
-            if let Life::Over { superseded } = partly(true, self.confirm(claim, again).await)? {
+            let settled = self.settle_wins(&claiming, again, &mut outcomes).await;
+            if let Life::Over { superseded } = partly(true, settled)? {
                 return Ok(Claims::Ended { superseded });
             }
             self.lives.remove_long_dead(false).await;
@@ -95,6 +99,44 @@ impl Bids<'_> {
         found: Result<Found>,
     ) -> Result<Outcome> {
         self.bid(claiming, bid, found?).await
+    }
+
+    /// Makes wins of what was swapped: raises the heartbeat, and looks meanwhile whether the
+    /// numbers are above the floor (see `eras.rs`). Those that are not are lifted, and the
+    /// heartbeat is raised once more.
+    async fn settle_wins(
+        &self,
+        claiming: &Claiming<'_>,
+        again: bool,
+        outcomes: &mut [Outcome],
+    ) -> Result<Life> {
+        let claim = claiming.claim;
+        self.note_wins(claim, outcomes);
+        let (life, floor) = join(self.confirm(claim, again), self.eras.load()).await;
+        let (life, floor) = match (life?, floor) {
+            (Life::Live(seen), Ok(floor)) => (Life::Live(seen), floor),
+            (Life::Live(seen), Err(error)) if is_passing(&error) => {
+                // It is not known whether they are: the bids are repeated.
+                let won = outcomes.iter_mut().filter(|o| matches!(o, Outcome::Won(_)));
+                won.for_each(|outcome| *outcome = Outcome::Open);
+                return Ok(Life::Live(seen));
+            }
+            (Life::Live(_), Err(error)) => return Err(error),
+            (over, _) => return Ok(over),
+        };
+        let floor = self.parts.cells.decide.floor_of_terms(floor);
+        let is_low = |o: &Outcome| matches!(o, Outcome::Won(term) if term.number.get() <= floor);
+        let low: Vec<_> = (0..outcomes.len()).filter(|i| is_low(&outcomes[*i])).collect();
+        if low.is_empty() {
+            return Ok(life);
+        }
+        let lifts = low.iter().map(|i| self.begin_above(claiming, &claim.bids[*i], floor));
+        let lifted = passable(self.parts.cells.all(lifts.collect()).await)?;
+        for (i, outcome) in low.into_iter().zip(lifted) {
+            outcomes[i] = outcome.unwrap_or(Outcome::Open);
+        }
+        self.note_wins(claim, outcomes);
+        self.confirm(claim, true).await
     }
 
     /// Remembers what was won, before the heartbeat that says that anything was:

@@ -63,7 +63,7 @@ impl Floor<'_> {
     }
 
     /// Raises the floor to a number, unless it is there already.
-    async fn raise(&self, to: u64) -> Result<()> {
+    pub(crate) async fn raise(&self, to: u64) -> Result<()> {
         let key = self.cells.keys.floor(self.ns);
         for _ in 0..ATTEMPTS {
             let seen = self.cells.load::<FloorRecord>(&key).await?;

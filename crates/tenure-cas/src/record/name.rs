@@ -151,23 +151,40 @@ impl Record for NameRecord {
 /// What the floor of names is called.
 pub(crate) const FLOOR: &str = "names";
 
-/// The floor: every number of a name that has no record is at most this. It only rises.
+/// What the floor of term numbers is called.
+pub(crate) const ELECTIONS: &str = "elections";
+
+/// The floor of names: every number of a name that has no record is at most this. It only
+/// rises. Or that of terms, above which every number is that is given out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FloorRecord {
     pub(crate) tenure: u32,
-    /// Of what: always [`FLOOR`].
+    /// Of what: [`FLOOR`] or [`ELECTIONS`].
     pub(crate) of: String,
     pub(crate) revision: u64,
     pub(crate) floor: u64,
+    /// How often an operator has raised it.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(crate) eras: u64,
     #[serde(flatten)]
     pub(crate) other: Map<String, Json>,
 }
 
 impl FloorRecord {
     pub(crate) fn new() -> Self {
-        let of = FLOOR.to_owned();
-        Self { tenure: FORMAT, of, revision: 0, floor: 0, other: Map::new() }
+        Self::of(FLOOR)
     }
+
+    pub(crate) fn of(what: &str) -> Self {
+        let of = what.to_owned();
+        Self { tenure: FORMAT, of, revision: 0, floor: 0, eras: 0, other: Map::new() }
+    }
+}
+
+// As serde asks for it.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_none(eras: &u64) -> bool {
+    *eras == 0
 }
 
 impl Record for FloorRecord {

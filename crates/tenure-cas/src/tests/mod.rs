@@ -2,6 +2,7 @@
 //! verb but `follow` is polled once, without a runtime, and must be ready.
 
 mod ending;
+mod eras;
 mod follow;
 mod judging;
 mod load;

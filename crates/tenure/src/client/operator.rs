@@ -151,8 +151,9 @@ impl Operator {
 
     /// Says that the store was restored from a backup, rolled back or copied, and may
     /// have forgotten terms that it gave out. The next number of every election jumps
-    /// above what may have been forgotten, and leaders go on leading. The answer is [`Amended::Restored`], or an error from a store that
-    /// cannot.
+    /// above what may have been forgotten, and leaders go on leading. In a store of single
+    /// records, as object storage is, that is for this namespace alone: call it for each.
+    /// The answer is [`Amended::Restored`].
     pub async fn restored(&self) -> Result<Amended> {
         self.client.amend(Amend::Restored { by: self.client.note() }).await
     }

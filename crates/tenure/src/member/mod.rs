@@ -274,8 +274,9 @@ impl Tenure {
 
     /// Says that the store was restored from a backup, rolled back or copied, and may
     /// have forgotten terms that it gave out. The next number of every election jumps
-    /// above what may have been forgotten; who leads goes on leading. The answer is [`Amended::Restored`], or an error from a
-    /// store that cannot.
+    /// above what may have been forgotten; who leads goes on leading. In a store
+    /// of single records, as object storage is, that is for this namespace alone. The answer is
+    /// [`Amended::Restored`].
     pub async fn restored(&self) -> Result<Amended> {
         self.shared.operator.restored().await
     }
