@@ -4,7 +4,7 @@
 //! its followers notice it.
 
 use tenure_core::{Amend, Amended, ElectionName, MemberId, MemberRef, Namespace, Note, TermNumber};
-use tenure_store::Result;
+use tenure_store::{Error, ErrorKind, Result};
 
 use crate::cells::{ATTEMPTS, Cells, partly, too_busy};
 use crate::eras::Eras;
@@ -58,6 +58,7 @@ impl Operators<'_> {
             Amend::Resume { election, .. } => self.resume(election).await,
             Amend::Evict { member, now, .. } => self.evict(member, *now).await,
             Amend::Restored { .. } => self.restored().await,
+            Amend::Purge(_) => Err(no_purge()),
         }
     }
 
@@ -225,4 +226,15 @@ impl Operators<'_> {
             Life::Live(_) => Ok(Amended::Unchanged),
         }
     }
+}
+
+/// A record that is deleted cannot be told from one that never was, and there is no step in
+/// which it could be deleted and its number be kept elsewhere.
+fn no_purge() -> Error {
+    let what = "a store of single records cannot forget elections without their numbers coming \
+                back; nothing was changed";
+    Error::new(ErrorKind::Invalid, what).remedy(
+        "keep the records of elections that nobody uses, or use a prefix of their own for each \
+         batch of short-lived elections and delete all of it",
+    )
 }

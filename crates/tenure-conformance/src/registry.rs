@@ -134,6 +134,18 @@ macro_rules! each_case {
                 an_operators_word_makes_the_numbers_jump,
                 the_beginning_of_an_era_is_told_with_its_reason,
             }
+            purge {
+                a_store_that_cannot_purge_says_so,
+                no_number_comes_back_after_a_purge,
+                a_held_election_is_not_purged,
+                an_election_with_a_candidate_is_not_purged,
+                a_paused_election_is_not_purged,
+                a_late_bid_wins_nothing_after_a_purge,
+                a_purge_ends_the_expired,
+                a_dry_run_changes_nothing,
+                a_purge_goes_in_steps,
+                an_abandoned_namespace_goes_on_where_it_was,
+            }
             read {
                 an_unknown_election_is_vacant_with_number_zero,
                 an_expired_holder_is_not_shown,
@@ -184,6 +196,7 @@ macro_rules! each_case {
                 since_tells_only_what_changed,
                 who_cannot_be_told_what_changed_gets_all_names,
                 a_follower_hears_of_a_change_of_names,
+                no_token_comes_back_after_a_purge,
             }
             namespaces {
                 namespaces_elect_independently,

@@ -40,8 +40,8 @@ pub use names::{
 };
 pub use request::{
     Amend, Amended, BadBind, Beat, Bid, Bind, BindAnswer, BindOp, Bindings, Claim, Claimed, Claims,
-    Failed, Heartbeat, Join, Joined, Release, ReleaseItem, Reply, Request, TermBeat, TermOutcome,
-    TermRef, To, Told, What,
+    Failed, Heartbeat, Join, Joined, Purge, Purged, Release, ReleaseItem, Reply, Request, TermBeat,
+    TermOutcome, TermRef, To, Told, What,
 };
 pub use settings::{
     BadSettings, MAX_DRAIN, MAX_DRIFT_PPM, MAX_TTL, MIN_INTERVAL, MIN_TTL, Preset, Settings,

@@ -5,6 +5,7 @@ mod amend;
 mod bind;
 mod claim;
 mod life;
+mod purge;
 mod release;
 mod told;
 
@@ -12,6 +13,7 @@ pub use amend::{Amend, Amended};
 pub use bind::{BadBind, Bind, BindAnswer, BindOp, Bindings, To, What};
 pub use claim::{Bid, Claim, Claimed, Claims};
 pub use life::{Beat, Heartbeat, Join, Joined, TermBeat, TermOutcome};
+pub use purge::{Purge, Purged};
 pub use release::{Release, ReleaseItem, TermRef};
 pub use told::Told;
 

@@ -17,6 +17,7 @@ mod options;
 mod owners;
 mod passfile;
 mod patience;
+mod purge;
 mod rows;
 mod schema;
 mod session;

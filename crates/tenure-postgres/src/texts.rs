@@ -15,6 +15,7 @@ pub(crate) struct Texts {
     pub(crate) leave: String,
     pub(crate) claims: Prepared,
     pub(crate) release: Prepared,
+    pub(crate) purge: String,
     pub(crate) read: Prepared,
     pub(crate) look: Prepared,
     pub(crate) journal: Prepared,
@@ -53,6 +54,8 @@ impl Texts {
             ),
             // A session of the owner's waits for locks as long as it is set to.
             release: or_as_owner(&release("release", "$10"), &release("_release", "0")),
+            purge: put("SELECT elections, members, names, drops, journal, upto, more FROM \
+                 {schema}.purge($1, $2, $3, $4, $5, $6, $7)"),
             read: prepared("SELECT {schema}.read($1, $2, $3, $4, $5, $6, $7, $8, $9)::text"),
             look: or_as_owner("SELECT * FROM {schema}.look($1, $2, $3, $4)", "{look}"),
             journal: prepared("SELECT {schema}.journal($1, $2, $3)::text"),

@@ -218,7 +218,7 @@ impl Verbs<'_> {
     }
 
     pub(crate) async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
-        let (ns, wait) = (ns.as_str(), (&self.lock_wait as _, Type::INT4));
+        let (space, ns, wait) = (ns, ns.as_str(), (&self.lock_wait as _, Type::INT4));
         let ns = (&ns as _, Type::TEXT);
         let amending = |call: &str| {
             let columns = "outcome, number, member, life::text, left_us";
@@ -283,6 +283,7 @@ impl Verbs<'_> {
                     )
                     .await?
             }
+            Amend::Purge(purge) => return self.purge(space, purge).await.map(Amended::Purged),
             Amend::Restored { by } => {
                 let (doing, by) = ("raising the era", by.as_str());
                 let params = [(&by as _, Type::TEXT), wait];

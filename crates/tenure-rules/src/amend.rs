@@ -1,4 +1,5 @@
-//! The operator's verbs: step down, pause, resume, evict, restored.
+//! The operator's verbs: step down, pause, resume, evict, restored. What a purge does stands
+//! in `purge.rs`.
 
 use core::time::Duration;
 
@@ -7,6 +8,7 @@ use tenure_core::{
     TermNumber,
 };
 
+use crate::purge;
 use crate::rank::may_follow;
 use crate::rows::{ElectionRow, EraCause, MemberRow, Moment, ReadRows, WriteRows};
 use crate::step::Step;
@@ -30,6 +32,7 @@ pub fn amend<R: WriteRows>(rows: &mut R, at: Moment, amend: &Amend) -> Result<Am
             step.raise(0, EraCause::Restored)?;
             Ok(Amended::Restored { before, after: step.rows.era()?.count() })
         }
+        Amend::Purge(purge) => purge::purge(step, purge).map(Amended::Purged),
     })
 }
 

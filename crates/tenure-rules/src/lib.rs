@@ -14,6 +14,7 @@ mod memory;
 mod named;
 pub mod op;
 mod partial;
+mod purge;
 pub mod rank;
 mod read;
 mod release;
@@ -31,6 +32,6 @@ pub use partial::{Looked, Missing, Partial, Turn, Want};
 pub use read::read;
 pub use release::release;
 pub use rows::{
-    CandidacyRow, ElectionRow, EraCause, Held, MemberRow, Moment, NameRow, NamesRow, ReadRows,
-    Reserved, WriteRows,
+    CandidacyRow, ElectionRow, EraCause, ForgottenRow, Held, MemberRow, Moment, NameRow, NamesRow,
+    ReadRows, Reserved, WriteRows,
 };

@@ -55,7 +55,7 @@ impl MemberRow {
 }
 
 /// An election. It is kept for as long as it has a number, so that numbers never go
-/// back (H5).
+/// back (H5); a purge that removes it leaves a [`ForgottenRow`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ElectionRow {
     /// Its name.
@@ -75,6 +75,8 @@ pub struct ElectionRow {
     pub paused: Option<Pause>,
     /// The candidate that the vacancy is kept for.
     pub reserved: Option<Reserved>,
+    /// When a term of it last began or ended. Only a purge goes by it.
+    pub changed_at: Timestamp,
 }
 
 /// The holder of an election, under its present number.
@@ -114,6 +116,7 @@ impl ElectionRow {
             step_down: None,
             paused: None,
             reserved: None,
+            changed_at: Timestamp::default(),
         }
     }
 
@@ -173,6 +176,15 @@ pub struct NamesRow {
     pub kept_from: Rev,
 }
 
+/// What a namespace keeps of the elections that were purged: no number of theirs comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct ForgottenRow {
+    /// No number that was forgotten is above this one.
+    pub number: TermNumber,
+    /// In which era that was so.
+    pub era: u64,
+}
+
 /// Rows of one namespace, to be read at one moment.
 ///
 /// A store reads a row when it is asked for it, and no other: a rule asks only for what it
@@ -206,6 +218,17 @@ pub trait ReadRows {
 
     /// Every election, by name.
     fn elections(&self) -> Result<Vec<ElectionRow>, Self::Error>;
+
+    /// Elections by name, those after one if it is given, `most` of them at most. Key: the
+    /// name.
+    fn elections_after(
+        &self,
+        after: Option<&ElectionName>,
+        most: usize,
+    ) -> Result<Vec<ElectionRow>, Self::Error>;
+
+    /// What is kept of the elections that were purged.
+    fn forgotten(&self) -> Result<ForgottenRow, Self::Error>;
 
     /// The elections whose holder is this life, by name. Key: the holder's life.
     fn elections_held_by(&self, life: Incarnation) -> Result<Vec<ElectionRow>, Self::Error>;
@@ -299,7 +322,11 @@ pub trait WriteRows: ReadRows {
     /// Adds or replaces an election.
     fn put_election(&mut self, row: &ElectionRow) -> Result<(), Self::Error>;
 
-    /// Removes an election, whose number is 0.
+    /// Writes what is kept of the elections that were purged.
+    fn put_forgotten(&mut self, row: &ForgottenRow) -> Result<(), Self::Error>;
+
+    /// Removes an election whose number is 0, or no higher than what was written by
+    /// [`put_forgotten`](Self::put_forgotten) before.
     fn remove_election(&mut self, name: &ElectionName) -> Result<(), Self::Error>;
 
     /// Adds or replaces the candidacy of a member in an election.
@@ -325,8 +352,8 @@ pub trait WriteRows: ReadRows {
     fn add_gone(&mut self, rev: Rev, name: &Name) -> Result<(), Self::Error>;
 
     /// Forgets names that were dropped before this revision, the oldest first, `most` of them
-    /// at most.
-    fn forget_gone(&mut self, before: Rev, most: usize) -> Result<(), Self::Error>;
+    /// at most, and says how many.
+    fn forget_gone(&mut self, before: Rev, most: usize) -> Result<usize, Self::Error>;
 
     /// Remembers a life that is over and still has candidacies or names.
     fn add_remains(&mut self, member: &MemberRef) -> Result<(), Self::Error>;
@@ -336,6 +363,9 @@ pub trait WriteRows: ReadRows {
 
     /// Appends a journal entry, whose place follows [`seq`](ReadRows::seq).
     fn append(&mut self, entry: Entry) -> Result<(), Self::Error>;
+
+    /// Forgets every journal entry. The place of the newest stays.
+    fn forget_entries(&mut self) -> Result<(), Self::Error>;
 
     /// Lets the journal go on after this place. What it lacks up to there is told as
     /// entries that are no longer kept.

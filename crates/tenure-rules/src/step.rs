@@ -10,7 +10,9 @@ use tenure_core::{
 };
 
 use crate::rank;
-use crate::rows::{ElectionRow, EraCause, Held, MemberRow, Moment, Reserved, WriteRows};
+use crate::rows::{
+    ElectionRow, EraCause, ForgottenRow, Held, MemberRow, Moment, Reserved, WriteRows,
+};
 use crate::view::View;
 
 /// How many candidacies and how many names of an ended life one step clears away at most.
@@ -24,6 +26,8 @@ pub(crate) struct Step<'a, R> {
     /// Written at the end of the step, so that a request about a thousand elections
     /// writes each member's row once.
     changes: BTreeMap<MemberRef, Change>,
+    /// How many names were cleared away.
+    pub(crate) swept: usize,
 }
 
 /// What a step adds to a member's row.
@@ -58,7 +62,7 @@ impl<'a, R: WriteRows> Step<'a, R> {
         at: Moment,
         verb: impl FnOnce(&mut Self) -> Result<T, R::Error>,
     ) -> Result<T, R::Error> {
-        let mut step = Self { rows, at, changes: BTreeMap::new() };
+        let mut step = Self { rows, at, changes: BTreeMap::new(), swept: 0 };
         let answer = verb(&mut step)?;
         for (member, change) in core::mem::take(&mut step.changes) {
             // The terms of a life that is over are void: it counts nothing any more.
@@ -150,7 +154,7 @@ impl<'a, R: WriteRows> Step<'a, R> {
 
     /// Clears away some candidacies and names of an ended life, and says whether none is
     /// left. Nobody is told of the names: they were gone with the life.
-    fn sweep_life(&mut self, member: &MemberRef) -> Result<bool, R::Error> {
+    pub(crate) fn sweep_life(&mut self, member: &MemberRef) -> Result<bool, R::Error> {
         let stood = self.rows.candidacies_of(member, SWEPT)?;
         for name in &stood {
             if let Some(loaded) = self.rows.election(name)? {
@@ -166,6 +170,7 @@ impl<'a, R: WriteRows> Step<'a, R> {
         for name in &owned {
             self.rows.remove_name(name)?;
         }
+        self.swept += owned.len();
         Ok(stood.len() < SWEPT && owned.len() < SWEPT)
     }
 
@@ -234,6 +239,7 @@ impl<'a, R: WriteRows> Step<'a, R> {
         let handed = heir.as_ref().filter(|heir| is_handed_over(election, heir, keep));
         let kept = heir.as_ref().filter(|heir| handed.is_none() && !heir.grace.is_zero());
         election.step_down = None;
+        election.changed_at = self.at.wall;
         election.reserved = kept.map(|heir| Reserved {
             member: heir.member.member.id.clone(),
             until: self.at.now + heir.grace,
@@ -280,8 +286,17 @@ impl<'a, R: WriteRows> Step<'a, R> {
         origin: Origin,
     ) -> Result<Term, R::Error> {
         let era = self.rows.era()?;
-        election.number = era.number_after(election.number, election.era);
+        // The first number of an election is above those that were forgotten.
+        let (last, given_in) = match election.number {
+            TermNumber::NONE => {
+                let ForgottenRow { number, era } = self.rows.forgotten()?;
+                (number, era)
+            }
+            number => (number, election.era),
+        };
+        election.number = era.number_after(last, given_in);
         election.era = era.count();
+        election.changed_at = self.at.wall;
         let (nonce, lapses) = match origin {
             Origin::Bid(nonce) => (nonce, None),
             Origin::HandedOver { lapses } => (Nonce::default(), Some(lapses)),

@@ -5,11 +5,11 @@ use std::time::Duration;
 use rusqlite::{named_params, params};
 use tenure_core::{
     ElectionName, Entry, Era, Happening, Incarnation, MemberId, MemberRef, Mono, Name, Rev, Seq,
-    StepDown, Timestamp, WhichNames,
+    StepDown, TermNumber, Timestamp, WhichNames,
 };
 use tenure_rules::{
-    CandidacyRow, ElectionRow, EraCause, Held, MemberRow, NameRow, NamesRow, ReadRows, Reserved,
-    WriteRows,
+    CandidacyRow, ElectionRow, EraCause, ForgottenRow, Held, MemberRow, NameRow, NamesRow,
+    ReadRows, Reserved, WriteRows,
 };
 
 use crate::era::number_of;
@@ -56,6 +56,25 @@ impl ReadRows for Txn<'_> {
     fn elections(&self) -> Outcome<Vec<ElectionRow>> {
         let sql = include_str!("sql/election_all.sql");
         self.all(sql, params![self.ns], |row| Ok(Election::read(row)?.judged(&self.judge)))
+    }
+
+    fn elections_after(
+        &self,
+        after: Option<&ElectionName>,
+        most: usize,
+    ) -> Outcome<Vec<ElectionRow>> {
+        let sql = include_str!("sql/election_after.sql");
+        let after = after.map_or("", ElectionName::as_str);
+        self.all(sql, params![self.ns, after, most], |row| {
+            Ok(Election::read(row)?.judged(&self.judge))
+        })
+    }
+
+    fn forgotten(&self) -> Outcome<ForgottenRow> {
+        let found = self.one(include_str!("sql/forgotten_get.sql"), params![self.ns], |row| {
+            Ok(ForgottenRow { number: TermNumber::new(row.get(0)?), era: row.get(1)? })
+        })?;
+        Ok(found.unwrap_or_default())
     }
 
     fn elections_held_by(&self, life: Incarnation) -> Outcome<Vec<ElectionRow>> {
@@ -245,8 +264,15 @@ impl WriteRows for Txn<'_> {
                 ":heir_boot": here(until),
                 ":heir_from": from(until),
                 ":heir_span": left(until),
+                ":changed_at": number(row.changed_at.unix_millis()),
             },
         )?;
+        Ok(())
+    }
+
+    fn put_forgotten(&mut self, row: &ForgottenRow) -> Outcome<()> {
+        let values = params![self.ns, number(row.number.get()), number(row.era)];
+        self.run(include_str!("sql/forgotten_put.sql"), values)?;
         Ok(())
     }
 
@@ -297,10 +323,9 @@ impl WriteRows for Txn<'_> {
         Ok(())
     }
 
-    fn forget_gone(&mut self, before: Rev, most: usize) -> Outcome<()> {
+    fn forget_gone(&mut self, before: Rev, most: usize) -> Outcome<usize> {
         let oldest = params![self.ns, number(before.get()), most];
-        self.run(include_str!("sql/dropped_trim.sql"), oldest)?;
-        Ok(())
+        self.run(include_str!("sql/dropped_trim.sql"), oldest)
     }
 
     fn add_remains(&mut self, member: &MemberRef) -> Outcome<()> {
@@ -324,6 +349,10 @@ impl WriteRows for Txn<'_> {
             self.over.push(member.incarnation);
         }
         Ok(())
+    }
+
+    fn forget_entries(&mut self) -> Outcome<()> {
+        self.trim_to(self.seq)
     }
 
     fn go_on_after(&mut self, place: Seq) -> Outcome<()> {

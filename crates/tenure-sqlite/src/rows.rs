@@ -160,6 +160,7 @@ impl Election {
                 paused: pause
                     .map(|(reason, by)| Pause { reason: Note::new(reason), by: Note::new(by) }),
                 reserved: heir.map(|member| Reserved { member, until: Mono::ZERO }),
+                changed_at: Timestamp::from_unix_millis(row.get("changed_at")?),
             },
         })
     }

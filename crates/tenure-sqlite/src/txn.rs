@@ -96,14 +96,18 @@ impl<'a> Txn<'a> {
             return Ok(());
         }
         if self.seq - self.trimmed > keep.saturating_add(keep / 8) {
-            self.trimmed = self.seq - keep;
-            let upto = params![self.ns, number(self.trimmed)];
-            self.run(include_str!("sql/journal_trim.sql"), upto)?;
-            self.run(include_str!("sql/ended_trim.sql"), upto)?;
+            return self.trim_to(self.seq - keep);
         }
-        let place = params![self.ns, number(self.seq), number(self.trimmed)];
-        self.run(include_str!("sql/namespace_put.sql"), place)?;
-        Ok(())
+        put_place(self)
+    }
+
+    /// Forgets journal entries up to this place.
+    pub(crate) fn trim_to(&mut self, place: u64) -> Outcome<()> {
+        self.trimmed = place;
+        let upto = params![self.ns, number(place)];
+        self.run(include_str!("sql/journal_trim.sql"), upto)?;
+        self.run(include_str!("sql/ended_trim.sql"), upto)?;
+        put_place(self)
     }
 
     pub(crate) fn run(&self, sql: &str, params: impl Params) -> Outcome<usize> {
@@ -147,6 +151,13 @@ impl<'a> Txn<'a> {
     pub(crate) fn lock_of(&self, life: Incarnation) -> Option<(String, u64)> {
         self.locks.borrow().get(&life).cloned()
     }
+}
+
+/// Writes where the journal stands.
+fn put_place(txn: &Txn<'_>) -> Outcome<()> {
+    let place = params![txn.ns, number(txn.seq), number(txn.trimmed)];
+    txn.run(include_str!("sql/namespace_put.sql"), place)?;
+    Ok(())
 }
 
 /// The newest place of a namespace's journal, and the newest that is trimmed.

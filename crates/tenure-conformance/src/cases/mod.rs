@@ -14,6 +14,7 @@ pub(crate) mod limits;
 pub(crate) mod members;
 pub(crate) mod names;
 pub(crate) mod namespaces;
+pub(crate) mod purge;
 pub(crate) mod read;
 pub(crate) mod release;
 pub(crate) mod restored;

@@ -4,12 +4,14 @@
 mod asking;
 mod batches;
 mod owners;
+mod purged;
 mod reads;
 
 use std::sync::Arc;
 
 pub(crate) use batches::*;
 pub(crate) use owners::*;
+pub(crate) use purged::*;
 pub(crate) use reads::*;
 use tenure_core::{Bind, BindAnswer, BindOp, Bindings, Nonce, Query, Token, WhichNames};
 use tenure_store::ErrorKind;

@@ -225,6 +225,28 @@ defects! {
         "restored::an_operators_word_makes_the_numbers_jump",
         "restored::the_beginning_of_an_era_is_told_with_its_reason"
     ],
+    /// A purge keeps nothing of the numbers that it removes (H5).
+    NumbersComeBack => ["purge::no_number_comes_back_after_a_purge"],
+    /// A purge takes elections from those who hold them (E3).
+    PurgesTheHeld => ["purge::a_held_election_is_not_purged"],
+    /// A purge does not see candidates.
+    PurgesTheStoodFor => ["purge::an_election_with_a_candidate_is_not_purged"],
+    /// A purge does not see pauses (E6).
+    PurgesThePaused => ["purge::a_paused_election_is_not_purged"],
+    /// A purge forgets the attempts of a winner that lives (E2).
+    PurgesAttempts => ["purge::a_late_bid_wins_nothing_after_a_purge"],
+    /// A dry run is none.
+    DryRunsPurge => ["purge::a_dry_run_changes_nothing"],
+    /// A purge is one step, however much there is.
+    PurgesAtOnce => ["purge::a_purge_goes_in_steps"],
+    /// A purge without effect.
+    NeverPurges => [
+        "purge::a_purge_ends_the_expired",
+        "purge::an_abandoned_namespace_goes_on_where_it_was",
+        "names::no_token_comes_back_after_a_purge"
+    ],
+    /// A purge is answered as done.
+    PurgesWithoutAWord => ["purge::a_store_that_cannot_purge_says_so"],
     /// Elections nobody stood for are left out.
     OmitsUnknown => ["read::an_unknown_election_is_vacant_with_number_zero"],
     /// The number of terms held is not counted.

@@ -5,6 +5,7 @@ mod defect;
 mod follow;
 mod handover;
 mod names;
+mod purge;
 mod requests;
 mod store;
 

@@ -2,7 +2,7 @@
 //! behind the caller's back; `requests.rs` has those that change the request.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -29,12 +29,14 @@ pub(crate) struct Broken {
     /// The newest term of each election, until it is given back.
     newest: Arc<Mutex<HashMap<ElectionName, Term>>>,
     pub(crate) names: Remembered,
+    /// Whether there was a purge.
+    pub(crate) purged: Arc<AtomicBool>,
 }
 
 impl Broken {
     pub(crate) fn new(inner: MemoryStore, defect: Defect) -> Self {
-        let (count, ttls, step_downs, newest, names) = Default::default();
-        Self { inner, defect, count, ttls, step_downs, newest, names }
+        let (count, ttls, step_downs, newest, names, purged) = Default::default();
+        Self { inner, defect, count, ttls, step_downs, newest, names, purged }
     }
 
     pub(crate) fn is(&self, defect: Defect) -> bool {
@@ -107,6 +109,9 @@ impl Broken {
             let view = self.view(ns, &bid.election).await?;
             let other = view.holder.filter(|h| h.member != claim.member);
             match self.defect {
+                Defect::PurgesAttempts if self.has_purged() => {
+                    bid.nonce = Nonce::new(1_000 + self.counted());
+                }
                 Defect::IgnoresNonces => bid.nonce = Nonce::new(1_000 + self.counted()),
                 Defect::Preempts if other.is_some() => self.dethrone(ns, &bid.election).await?,
                 Defect::UnconfirmedIsFree if other.as_ref().is_some_and(|h| h.unconfirmed) => {
@@ -154,6 +159,9 @@ impl Broken {
         for (bid, answer) in claim.bids.iter().zip(&mut answers) {
             match (self.defect, &mut *answer) {
                 (Defect::ReusesNumbers, Claimed::Won(term)) => term.number = TermNumber::new(1),
+                (Defect::NumbersComeBack, Claimed::Won(term)) if self.has_purged() => {
+                    term.number = TermNumber::new(1);
+                }
                 (Defect::TermsOutliveTheirLife, Claimed::Won(term)) => {
                     let mut newest = self.newest.lock().expect("no panic");
                     newest.insert(term.election.clone(), term.clone());
@@ -333,6 +341,7 @@ impl Store for Broken {
             (Defect::KeepsItsEra, Amend::Restored { .. }) => {
                 return Ok(Amended::Restored { before: 0, after: 1 });
             }
+            (_, Amend::Purge(purge)) => return self.purge_oddly(ns, purge).await,
             _ => {}
         }
         let amended = self.inner.amend(ns, amend).await?;

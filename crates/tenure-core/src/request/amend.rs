@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::purge::{Purge, Purged};
 use crate::{ElectionName, MemberId, MemberRef, Note, TermNumber};
 
 /// An operator's request.
@@ -57,6 +58,8 @@ pub enum Amend {
         /// Who asks.
         by: Note,
     },
+    /// Take one bounded step in forgetting what nobody uses any more.
+    Purge(Purge),
 }
 
 impl Amend {
@@ -138,4 +141,6 @@ pub enum Amended {
         /// To this one.
         after: u64,
     },
+    /// What a step of a purge removed, and where to go on.
+    Purged(Purged),
 }

@@ -9,7 +9,7 @@ CREATE FUNCTION {schema}._found(
     OUT made bigint[], OUT entries {schema}.entry[], OUT number bigint
 ) LANGUAGE plpgsql AS $$
 BEGIN
-    number := greatest(1 + (p_era::bigint << 16), p_floor);
+    number := greatest(1 + (p_era::bigint << 16), p_floor, _first_number(p_ns, p_era));
     WITH new AS MATERIALIZED (
         SELECT DISTINCT ON (t.name) t.name, t.priority, t.number AS nonce, t.ord,
                CASE WHEN t.priority > 0 THEN p_life END AS life
@@ -20,14 +20,16 @@ BEGIN
         ORDER BY t.name, t.ord
     ), made AS (
         INSERT INTO elections
-            (ns, name, number, era, won_by, won_nonce, holder, life, elected_at, priority)
+            (ns, name, number, era, won_by, won_nonce, holder, life, elected_at, priority,
+             changed_at)
         SELECT p_ns, n.name,
                CASE WHEN n.life IS NULL THEN 0 ELSE _found.number END,
                CASE WHEN n.life IS NULL THEN 0 ELSE p_era END,
                n.life, CASE WHEN n.life IS NOT NULL THEN n.nonce END,
                CASE WHEN n.life IS NOT NULL THEN p_member END, n.life,
                CASE WHEN n.life IS NOT NULL THEN p_now END,
-               CASE WHEN n.life IS NOT NULL THEN n.priority END
+               CASE WHEN n.life IS NOT NULL THEN n.priority END,
+               CASE WHEN n.life IS NOT NULL THEN p_now ELSE 'epoch' END
         FROM new n
     ), stood AS (
         INSERT INTO candidates (ns, election, member, life, priority, since)
@@ -49,7 +51,7 @@ CREATE FUNCTION {schema}._found_all(
     p_names text[], p_priority integer, p_nonces bigint[]
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    v_number bigint := greatest(1 + (p_era::bigint << 16), p_floor);
+    v_number bigint := greatest(1 + (p_era::bigint << 16), p_floor, _first_number(p_ns, p_era));
     -- One look at all of them is faster than one at each.
     v_plain boolean := array_to_string(p_names, '') ~ '^[!-~]*$';
     v_told bigint;
@@ -59,8 +61,10 @@ BEGIN
     IF FOUND THEN RETURN NULL; END IF;
     BEGIN
         INSERT INTO elections
-            (ns, name, number, era, won_by, won_nonce, holder, life, elected_at, priority)
-        SELECT p_ns, t.name, v_number, p_era, p_life, t.number, p_member, p_life, p_now, p_priority
+            (ns, name, number, era, won_by, won_nonce, holder, life, elected_at, priority,
+             changed_at)
+        SELECT p_ns, t.name, v_number, p_era, p_life, t.number, p_member, p_life, p_now,
+               p_priority, p_now
         FROM _items(p_names, NULL, p_nonces) t
         WHERE v_plain AND octet_length(t.name) BETWEEN 1 AND 200
            OR _check_name('an election''s name', t.name);
@@ -112,6 +116,7 @@ DECLARE
     v_until timestamptz := p_heir_until;
     v_settled entry;
     v_entries entry[];
+    v_first bigint := CASE WHEN p_number = 0 THEN _first_number(p_ns, p_era) END;
     v_number bigint;
 BEGIN
     IF p_holder_life <> p_life THEN
@@ -131,8 +136,8 @@ BEGIN
     END IF;
     -- A new number, never one used before (H5, H6). A reservation is used up.
     UPDATE elections e
-        SET number = greatest(e.number + 1 + ((p_era - e.era)::bigint << 16), p_floor),
-            era = p_era, won_by = p_life, won_nonce = p_nonce,
+        SET number = greatest(e.number + 1 + ((p_era - e.era)::bigint << 16), p_floor, v_first),
+            era = p_era, changed_at = p_now, won_by = p_life, won_nonce = p_nonce,
             holder = p_member, life = p_life, elected_at = p_now,
             priority = CASE WHEN e.life = p_life THEN e.priority END,
             handed = false, heir = NULL, heir_until = NULL,

@@ -228,7 +228,7 @@ CREATE FUNCTION {schema}._empty(
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE elections e
-        SET holder = NULL, life = NULL, elected_at = NULL, priority = NULL,
+        SET holder = NULL, life = NULL, elected_at = NULL, priority = NULL, changed_at = p_now,
             asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL,
             heir = p_heir,
             heir_until = CASE WHEN p_heir IS NOT NULL THEN _after(p_now, p_us) END
@@ -306,7 +306,7 @@ BEGIN
             SET number = greatest(e.number + 1 + ((s.era - e.era)::bigint << 16), s.floor),
                 era = s.era, won_by = h.life, won_nonce = 0, handed = true,
                 holder = h.member, life = h.life, elected_at = p_now, priority = NULL,
-                heir = NULL, heir_until = _after(p_now, h.us),
+                changed_at = p_now, heir = NULL, heir_until = _after(p_now, h.us),
                 asked = false, asked_reason = NULL, asked_by = NULL, asked_to = NULL
             FROM settings s, members o,
                  _heir(p_ns, p_now, p_name, p_life, p_successor, p_successor_us, p_us) h

@@ -146,7 +146,8 @@ CREATE TABLE {schema}.profiles (
     CONSTRAINT metadata_has_at_most_4096_bytes CHECK (octet_length(metadata) <= 4096)
 );
 
--- Kept for as long as they have a number, so that numbers never go back.
+-- Kept for as long as they have a number, so that numbers never go back. A purge that removes
+-- one keeps the number: see purge.sql.
 CREATE TABLE {schema}.elections (
     ns           text COLLATE "C" NOT NULL,
     name         text COLLATE "C" NOT NULL,
@@ -176,6 +177,8 @@ CREATE TABLE {schema}.elections (
     -- not yet taken on has the time alone: nothing revives it once that has passed.
     heir         text COLLATE "C",
     heir_until   timestamptz,
+    -- When a term of it last began or ended. Only a purge goes by it.
+    changed_at   timestamptz NOT NULL DEFAULT 'epoch',
     PRIMARY KEY (ns, name),
     -- Makes the number a key column. A fence locks the row FOR KEY SHARE, which
     -- keeps others from changing a key, and from nothing else: a new term waits

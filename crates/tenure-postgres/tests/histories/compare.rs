@@ -83,9 +83,11 @@ impl Numbers {
         let last = known.last().copied().unwrap_or(none);
         let spec = next.spec.get() - last.spec.get();
         let ours = next.ours.get().checked_sub(last.ours.get());
-        // Numbers go on by one, or jump by at least what an era is worth.
+        // Numbers go on by one, by more where an election is founded above what was forgotten,
+        // or jump by at least what an era is worth.
         let sound = match ours {
             Some(1) => spec == 1,
+            Some(step) if step < Era::JUMP => step > 1 && step == spec,
             Some(step) => step >= Era::JUMP && spec >= Era::JUMP,
             None => false,
         };

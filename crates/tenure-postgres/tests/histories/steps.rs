@@ -74,6 +74,13 @@ pub enum What {
         now: bool,
     },
     Restored,
+    /// One step of a purge, of everything that nobody uses or of nothing.
+    Purge {
+        everything: bool,
+        after: Option<usize>,
+        most: usize,
+        dry_run: bool,
+    },
     Look {
         member: usize,
         election: usize,
@@ -388,7 +395,13 @@ fn item(dice: &mut Draw, place: usize, count: usize) -> Item {
 fn operator(dice: &mut Draw) -> What {
     let election = dice.election();
     let note = dice.below(3);
-    match dice.below(14) {
+    match dice.below(18) {
+        14..=17 => What::Purge {
+            everything: !dice.one_in(6),
+            after: dice.one_in(4).then(|| dice.election()),
+            most: if dice.one_in(3) { 1 + dice.below(3) } else { 100 },
+            dry_run: dice.one_in(5),
+        },
         0..=3 => {
             let number = dice.one_in(2).then(|| dice.number());
             let to = dice.one_in(2).then(|| dice.member());

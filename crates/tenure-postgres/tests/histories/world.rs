@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tenure_core::{
     Amend, Bid, Bind, Claim, ElectionName, Era, Heartbeat, Incarnation, Join, MemberId, MemberRef,
-    Mono, Namespace, Nonce, Note, Priority, Profile, Query, Release, ReleaseCause, ReleaseItem,
-    Rev, Seq, TermNumber, TermRef, Timestamp, Told, Which, WhichNames,
+    Mono, Namespace, Nonce, Note, Priority, Profile, Purge, Query, Release, ReleaseCause,
+    ReleaseItem, Rev, Seq, TermNumber, TermRef, Timestamp, Told, Which, WhichNames,
 };
 use tenure_postgres::PostgresStore;
 use tenure_store::{MemoryState, Store};
@@ -22,6 +22,8 @@ pub const UNIT: Duration = Duration::from_secs(1_000);
 
 /// A number that no clock of a history has reached, and that is heeded.
 const AHEAD: u64 = 1 << 51;
+/// Older than anything is.
+const AGES: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// All time in PostgreSQL is relative to its clock: time passes when every instant that
 /// it keeps is moved back.
@@ -283,7 +285,7 @@ fn election(amend: &Amend) -> Option<ElectionName> {
         Amend::StepDown { election, .. }
         | Amend::Pause { election, .. }
         | Amend::Resume { election, .. } => Some(election.clone()),
-        Amend::Evict { .. } | Amend::Restored { .. } => None,
+        Amend::Evict { .. } | Amend::Restored { .. } | Amend::Purge(_) => None,
     }
 }
 
@@ -405,6 +407,14 @@ impl Space {
             What::Resume { election } => Amend::Resume { election: name(*election), by },
             What::Evict { member, now } => Amend::Evict { member: id(*member), now: *now, by },
             What::Restored => Amend::Restored { by },
+            // What ended before the specification forgot ages from now on there, and from its
+            // end in PostgreSQL.
+            What::Purge { .. } if self.forgot => return None,
+            What::Purge { everything, after, most, dry_run } => {
+                let (most, dry_run, after) = (*most, *dry_run, after.map(name));
+                let older_than = if *everything { Duration::ZERO } else { AGES };
+                Amend::Purge(Purge { older_than, after, most, dry_run, by })
+            }
             _ => return None,
         })
     }

@@ -8,6 +8,7 @@ mod tests;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::convert::Infallible;
+use core::ops::Bound;
 use core::time::Duration;
 
 use tenure_core::{
@@ -19,7 +20,8 @@ use tenure_core::{
 use self::journal::Journal;
 use self::names::Names;
 use crate::rows::{
-    CandidacyRow, ElectionRow, EraCause, MemberRow, Moment, NameRow, NamesRow, ReadRows, WriteRows,
+    CandidacyRow, ElectionRow, EraCause, ForgottenRow, MemberRow, Moment, NameRow, NamesRow,
+    ReadRows, WriteRows,
 };
 
 /// One namespace in memory, without a clock, a lock or a task: every verb takes the time
@@ -58,6 +60,7 @@ pub struct MemoryState {
     remains: BTreeSet<MemberRef>,
     pub(crate) names: Names,
     journal: Journal,
+    forgotten: ForgottenRow,
     era: Era,
     /// When and why the era began.
     raised: Option<(Timestamp, EraCause)>,
@@ -90,6 +93,7 @@ impl MemoryState {
             remains: BTreeSet::new(),
             names: Names::default(),
             journal: Journal::bounded(bound),
+            forgotten: ForgottenRow::default(),
             era: Era::START,
             raised: None,
         }
@@ -130,7 +134,7 @@ impl MemoryState {
     pub fn examine(&self, wall: Timestamp) -> Examined {
         let raised = self.raised.map(|(at, cause)| Raised { at, why: cause.as_str().into() });
         let numbers = self.elections.values().map(|election| election.number);
-        let highest = numbers.max().unwrap_or_default();
+        let highest = numbers.max().unwrap_or_default().max(self.forgotten.number);
         let era = EraView { era: self.era, raised, highest, clock: Era::clock(wall) };
         Examined { era: Some(era), ..Examined::default() }
     }
@@ -233,6 +237,20 @@ impl ReadRows for MemoryState {
 
     fn elections(&self) -> Result<Vec<ElectionRow>, Infallible> {
         Ok(self.elections.values().cloned().collect())
+    }
+
+    fn elections_after(
+        &self,
+        after: Option<&ElectionName>,
+        most: usize,
+    ) -> Result<Vec<ElectionRow>, Infallible> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let range = self.elections.range::<ElectionName, _>((from, Bound::Unbounded));
+        Ok(range.take(most).map(|(_, row)| row.clone()).collect())
+    }
+
+    fn forgotten(&self) -> Result<ForgottenRow, Infallible> {
+        Ok(self.forgotten)
     }
 
     fn elections_held_by(&self, life: Incarnation) -> Result<Vec<ElectionRow>, Infallible> {
@@ -363,6 +381,11 @@ impl WriteRows for MemoryState {
         Ok(())
     }
 
+    fn put_forgotten(&mut self, row: &ForgottenRow) -> Result<(), Infallible> {
+        self.forgotten = *row;
+        Ok(())
+    }
+
     fn remove_election(&mut self, name: &ElectionName) -> Result<(), Infallible> {
         self.elections.remove(name);
         Ok(())
@@ -414,9 +437,8 @@ impl WriteRows for MemoryState {
         Ok(())
     }
 
-    fn forget_gone(&mut self, before: Rev, most: usize) -> Result<(), Infallible> {
-        self.names.forget_gone(before, most);
-        Ok(())
+    fn forget_gone(&mut self, before: Rev, most: usize) -> Result<usize, Infallible> {
+        Ok(self.names.forget_gone(before, most))
     }
 
     fn add_remains(&mut self, member: &MemberRef) -> Result<(), Infallible> {
@@ -431,6 +453,11 @@ impl WriteRows for MemoryState {
 
     fn append(&mut self, entry: Entry) -> Result<(), Infallible> {
         self.journal.append(entry);
+        Ok(())
+    }
+
+    fn forget_entries(&mut self) -> Result<(), Infallible> {
+        self.journal.go_on_after(self.journal.last());
         Ok(())
     }
 

@@ -85,11 +85,12 @@ impl Names {
         self.gone.insert(rev, name.clone());
     }
 
-    pub(super) fn forget_gone(&mut self, before: Rev, most: usize) {
+    pub(super) fn forget_gone(&mut self, before: Rev, most: usize) -> usize {
         let oldest: Vec<Rev> = self.gone.range(..before).map(|(rev, _)| *rev).take(most).collect();
         for rev in &oldest {
             self.gone.remove(rev);
         }
+        oldest.len()
     }
 }
 

@@ -13,7 +13,8 @@ use tenure_core::{
 use super::{Looked, Missing, Turn, Want};
 use crate::memory::MemoryState;
 use crate::rows::{
-    CandidacyRow, ElectionRow, EraCause, MemberRow, Moment, NameRow, NamesRow, ReadRows, WriteRows,
+    CandidacyRow, ElectionRow, EraCause, ForgottenRow, MemberRow, Moment, NameRow, NamesRow,
+    ReadRows, WriteRows,
 };
 
 /// A copy of some rows, on which the rules run.
@@ -91,6 +92,7 @@ impl Partial {
             Want::Candidates(_) => {
                 elections.map(|row| Want::Candidates(row.name.clone())).collect()
             }
+            Want::EndOf(_) => holders.map(|member| Want::EndOf(member.clone())).collect(),
             _ => BTreeSet::new(),
         };
         wants.insert(missing.0);
@@ -191,6 +193,7 @@ impl Partial {
 fn fill(state: &mut MemoryState, looked: &Looked) -> Result<(), Infallible> {
     state.begin(looked.era);
     state.go_on_after(looked.seq)?;
+    state.put_forgotten(&looked.forgotten)?;
     looked.members.iter().try_for_each(|row| state.add_member(row))?;
     looked.elections.iter().try_for_each(|row| state.put_election(row))?;
     looked.candidacies.iter().try_for_each(|row| state.put_candidacy(row))?;
@@ -240,6 +243,19 @@ impl ReadRows for Partial {
     fn elections(&self) -> Result<Vec<ElectionRow>, Missing> {
         self.need(false, Want::Elections)?;
         sure(self.state.elections())
+    }
+
+    fn elections_after(
+        &self,
+        after: Option<&ElectionName>,
+        most: usize,
+    ) -> Result<Vec<ElectionRow>, Missing> {
+        self.need(false, Want::ElectionsAfter(after.cloned(), most))?;
+        sure(self.state.elections_after(after, most))
+    }
+
+    fn forgotten(&self) -> Result<ForgottenRow, Missing> {
+        sure(self.state.forgotten())
     }
 
     fn elections_held_by(&self, life: Incarnation) -> Result<Vec<ElectionRow>, Missing> {
@@ -390,6 +406,11 @@ impl WriteRows for Partial {
         sure(self.state.put_election(row))
     }
 
+    fn put_forgotten(&mut self, row: &ForgottenRow) -> Result<(), Missing> {
+        self.turn.forgotten = Some(*row);
+        sure(self.state.put_forgotten(row))
+    }
+
     fn remove_election(&mut self, name: &ElectionName) -> Result<(), Missing> {
         self.need_election(name)?;
         self.wrote_elections.insert(name.clone());
@@ -434,9 +455,9 @@ impl WriteRows for Partial {
         sure(self.state.add_gone(rev, name))
     }
 
-    fn forget_gone(&mut self, before: Rev, most: usize) -> Result<(), Missing> {
+    fn forget_gone(&mut self, before: Rev, most: usize) -> Result<usize, Missing> {
         self.turn.forget_gone = Some((before, most));
-        Ok(())
+        sure(self.state.forget_gone(before, most))
     }
 
     fn add_remains(&mut self, member: &MemberRef) -> Result<(), Missing> {
@@ -453,6 +474,11 @@ impl WriteRows for Partial {
     fn append(&mut self, entry: Entry) -> Result<(), Missing> {
         self.turn.entries.push(entry.clone());
         sure(self.state.append(entry))
+    }
+
+    fn forget_entries(&mut self) -> Result<(), Missing> {
+        self.turn.forget_entries = true;
+        sure(self.state.forget_entries())
     }
 
     fn go_on_after(&mut self, place: Seq) -> Result<(), Missing> {

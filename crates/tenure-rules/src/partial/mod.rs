@@ -34,7 +34,8 @@ use tenure_core::{
 pub use self::copy::Partial;
 use crate::memory::MemoryState;
 use crate::rows::{
-    CandidacyRow, ElectionRow, MemberRow, Moment, NameRow, NamesRow, ReadRows, WriteRows,
+    CandidacyRow, ElectionRow, ForgottenRow, MemberRow, Moment, NameRow, NamesRow, ReadRows,
+    WriteRows,
 };
 
 /// Rows to look at.
@@ -50,6 +51,8 @@ pub enum Want {
     Election(ElectionName),
     /// Every election.
     Elections,
+    /// Elections by name, after one if it is given, so many at most.
+    ElectionsAfter(Option<ElectionName>, usize),
     /// The elections whose holder is this life.
     ElectionsHeldBy(Incarnation),
     /// One candidacy.
@@ -91,6 +94,8 @@ pub struct Looked {
     pub seq: Seq,
     /// What decides the next number.
     pub era: Era,
+    /// What is kept of the elections that were purged.
+    pub forgotten: ForgottenRow,
     /// The members wanted, each once.
     pub members: Vec<MemberRow>,
     /// The elections wanted, each once.
@@ -126,6 +131,8 @@ pub struct Turn {
     pub removed_members: Vec<MemberRef>,
     /// Elections to add or replace.
     pub put_elections: Vec<ElectionRow>,
+    /// What is kept from now on of the elections that were purged.
+    pub forgotten: Option<ForgottenRow>,
     /// Elections to remove.
     pub removed_elections: Vec<ElectionName>,
     /// Candidacies to add or replace.
@@ -146,6 +153,8 @@ pub struct Turn {
     pub added_gone: Vec<(Rev, Name)>,
     /// Names that were dropped before this revision, to forget: the oldest, so many at most.
     pub forget_gone: Option<(Rev, usize)>,
+    /// Every journal entry is to be forgotten, before any is appended.
+    pub forget_entries: bool,
     /// The journal goes on after this place, before any entry is appended.
     pub go_on_after: Option<Seq>,
     /// An era begins: the attention of every member rises by 2^20, before members are put.
@@ -166,6 +175,7 @@ impl Looked {
             version,
             seq: state.seq(),
             era: state.era(),
+            forgotten: state.forgotten().unwrap_or_default(),
             members: Vec::new(),
             elections: Vec::new(),
             candidacies: Vec::new(),
@@ -208,6 +218,10 @@ impl Looked {
             Want::IdleMembers => state.idle_members()?.into_iter().for_each(&mut member),
             Want::Election(name) => state.election(name)?.into_iter().for_each(&mut election),
             Want::Elections => state.elections()?.into_iter().for_each(&mut election),
+            Want::ElectionsAfter(after, most) => {
+                let found = state.elections_after(after.as_ref(), *most)?;
+                found.into_iter().for_each(&mut election);
+            }
             Want::ElectionsHeldBy(life) => {
                 state.elections_held_by(*life)?.into_iter().for_each(&mut election);
             }
@@ -290,6 +304,9 @@ impl Turn {
     }
 
     fn write(&self, state: &mut MemoryState) -> Result<(), Infallible> {
+        if self.forget_entries {
+            state.forget_entries()?;
+        }
         if let Some(place) = self.go_on_after {
             state.go_on_after(place)?;
         }
@@ -303,6 +320,7 @@ impl Turn {
         }
         self.put_candidacies.iter().try_for_each(|row| state.put_candidacy(row))?;
         self.put_elections.iter().try_for_each(|row| state.put_election(row))?;
+        self.forgotten.iter().try_for_each(|row| state.put_forgotten(row))?;
         self.removed_elections.iter().try_for_each(|name| state.remove_election(name))?;
         self.added_remains.iter().try_for_each(|life| state.add_remains(life))?;
         self.removed_remains.iter().try_for_each(|life| state.remove_remains(life))?;
@@ -310,7 +328,9 @@ impl Turn {
         self.removed_names.iter().try_for_each(|name| state.remove_name(name))?;
         self.put_names.iter().try_for_each(|row| state.put_name(row))?;
         self.added_gone.iter().try_for_each(|(rev, name)| state.add_gone(*rev, name))?;
-        self.forget_gone.iter().try_for_each(|(rev, most)| state.forget_gone(*rev, *most))?;
+        if let Some((rev, most)) = self.forget_gone {
+            state.forget_gone(rev, most)?;
+        }
         self.entries.iter().try_for_each(|entry| state.append(entry.clone()))
     }
 }

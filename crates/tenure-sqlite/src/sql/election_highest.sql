@@ -1,1 +1,2 @@
-SELECT coalesce(max(number), 0) FROM tenure_elections
+SELECT max(coalesce((SELECT max(number) FROM tenure_elections), 0),
+    coalesce((SELECT max(number) FROM tenure_forgotten), 0))

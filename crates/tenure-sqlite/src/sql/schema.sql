@@ -70,7 +70,8 @@ CREATE TABLE tenure_remains (
     PRIMARY KEY (ns, incarnation)
 ) STRICT, WITHOUT ROWID;
 
--- A row is never deleted: `number` must not go back. A term whose `incarnation` is
+-- `number` must not go back: a row that has one is deleted only by a purge, which leaves
+-- the highest in `tenure_forgotten`. A term whose `incarnation` is
 -- no member's any more ended with that life.
 CREATE TABLE tenure_elections (
     ns           TEXT NOT NULL,
@@ -98,10 +99,20 @@ CREATE TABLE tenure_elections (
     lapse_boot   TEXT,
     lapse_from   INTEGER,
     lapse_span   INTEGER,
+    -- When a term of it last began or ended. Only a purge goes by it.
+    changed_at   INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (ns, name)
 ) STRICT;
 CREATE INDEX tenure_elections_held ON tenure_elections (ns, incarnation)
     WHERE incarnation IS NOT NULL;
+
+-- Of the elections that were purged: no number of theirs is above this one, in the era in
+-- which it was written.
+CREATE TABLE tenure_forgotten (
+    ns     TEXT PRIMARY KEY,
+    number INTEGER NOT NULL,
+    era    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- `stood` is the journal's place of the candidacy's beginning: it orders those
 -- who wait without comparing clocks.

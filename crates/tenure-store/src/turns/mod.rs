@@ -184,6 +184,11 @@ impl Store for TurnStore {
             | Amend::Pause { election, .. }
             | Amend::Resume { election, .. } => election_wants(election).into(),
             Amend::Evict { member, .. } => BTreeSet::from([Want::Member(member.clone())]),
+            Amend::Purge(purge) => BTreeSet::from([
+                Want::Members,
+                Want::Remains,
+                Want::ElectionsAfter(purge.after.clone(), purge.most),
+            ]),
             // What a rule needs beyond its first rows it asks for, at the price of another look.
             _ => BTreeSet::new(),
         };

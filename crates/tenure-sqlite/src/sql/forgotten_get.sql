@@ -1,0 +1,1 @@
+SELECT number, era FROM tenure_forgotten WHERE ns = ?1
