@@ -118,3 +118,35 @@ pub struct Schema {
     /// What makes them.
     pub sql: String,
 }
+
+/// The answer of `tenure purge`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Purged {
+    /// The namespace.
+    pub namespace: String,
+    /// Whether it was only counted what would be removed.
+    pub dry_run: bool,
+    /// Elections that nobody used.
+    pub elections: u64,
+    /// Members whose ttl had run out.
+    pub members: u64,
+    /// Names that ended with the lives of their owners.
+    pub names: u64,
+    /// Drops of names that are no longer told.
+    pub drops: u64,
+    /// Whether the journal was emptied, since nothing else was left.
+    pub journal: bool,
+    /// Whether all was looked at; otherwise somebody's transaction held rows.
+    pub complete: bool,
+}
+
+/// The answer of `tenure release`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameReleased {
+    /// The name.
+    pub name: String,
+    /// The token that was given.
+    pub token: u64,
+    /// Whether the name is free now.
+    pub free: bool,
+}

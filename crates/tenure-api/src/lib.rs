@@ -12,7 +12,8 @@ pub mod span;
 mod words;
 
 pub use answers::{
-    Changed, Checked, Evicted, FenceChecked, Resigned, Restored, Schema, Successor, Timing,
+    Changed, Checked, Evicted, FenceChecked, NameReleased, Purged, Resigned, Restored, Schema,
+    Successor, Timing,
 };
 pub use doctor::{Finding, Findings};
 pub use election::{
@@ -23,7 +24,7 @@ pub use history::{ElectionHistory, Flapping, History, PastTerm};
 pub use journal::{Entry, Happening};
 pub use member::{Member, Members};
 pub use moment::{BadMoment, Moment};
-pub use name::{BoundName, BoundNames};
+pub use name::{BoundName, BoundNames, NameChange, NameNews};
 pub use words::{Cause, Event, Loss, UnknownWord, Verdict};
 
 /// A duration as answers have it: whole milliseconds.

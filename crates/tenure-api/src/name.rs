@@ -58,3 +58,28 @@ impl From<&Binding> for BoundName {
         }
     }
 }
+
+/// What became of a name, as `tenure watch --names` tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NameNews {
+    /// It has an owner, or is bound to nobody; at the beginning, or anew.
+    Bound,
+    /// Its value changed; the owner and the token are the same.
+    Changed,
+    /// It is free: it was dropped, or its owner is gone.
+    Free,
+}
+
+/// One line of `tenure watch --names`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameChange {
+    /// The revision up to which the names are known: `--from` goes on there.
+    pub rev: u64,
+    /// The name.
+    pub name: String,
+    /// What became of it.
+    pub what: NameNews,
+    /// The binding, if there is one.
+    pub binding: Option<BoundName>,
+}

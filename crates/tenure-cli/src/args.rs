@@ -7,6 +7,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use tenure_api::span;
 
+pub(crate) use self::run::{OnLost, PresetName, RegisterArgs, Restart, RunArgs, WorkArgs};
+
+mod run;
+
 /// Leader election on the store you already run.
 #[derive(Debug, Parser)]
 #[command(name = "tenure", version, propagate_version = true, max_term_width = 100)]
@@ -55,6 +59,8 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Run a command only while leading an election
     Run(Box<RunArgs>),
+    /// Run a command only while owning a name
+    Register(Box<RegisterArgs>),
     /// Show who leads, since when, and who waits
     Status(NameArgs),
     /// Print every change as it happens
@@ -77,6 +83,10 @@ pub(crate) enum Command {
     Resume(OneName),
     /// End a member
     Evict(EvictArgs),
+    /// Drop a name that is bound to nobody
+    Release(ReleaseArgs),
+    /// Forget what nobody uses any more; no number and no token comes back
+    Purge(PurgeArgs),
     /// After a restore from a backup: let no number that was forgotten come again
     Restored,
     /// Say by exit code whether somebody leads
@@ -120,11 +130,41 @@ pub(crate) struct NamesArgs {
     pub(crate) owner: Option<String>,
 }
 
-/// `tenure lookup`
+/// `tenure lookup`. It always asks the store and has no copy, so that there is nothing that a
+/// flag for a consistent answer could change.
 #[derive(Debug, Args)]
+#[command(after_help = "The answer is the store's own at this moment, never a copy's.")]
 pub(crate) struct LookupArgs {
     /// The name, with its scope: orders:user/42
     pub(crate) name: String,
+}
+
+/// `tenure release`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A name that a member owns is its own to give back: end the process, or use \
+                        `tenure evict`."
+)]
+pub(crate) struct ReleaseArgs {
+    /// The name, with its scope: orders:notice
+    pub(crate) name: String,
+    /// The token under which it is bound, as `tenure lookup` shows it
+    #[arg(long, value_name = "N")]
+    pub(crate) token: u64,
+}
+
+/// `tenure purge`
+#[derive(Debug, Args)]
+#[command(after_help = "Nothing that is led, stood for or paused is touched, nor what its last \
+                        winner could still ask for. It goes in small steps, and may be ended at any \
+                        time.")]
+pub(crate) struct PurgeArgs {
+    /// Only elections of which no term began or ended for so long
+    #[arg(long, value_parser = span::parse, default_value = "90d", value_name = "DURATION")]
+    pub(crate) older_than: Duration,
+    /// Only say what would be removed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -137,10 +177,13 @@ impl Command {
     pub(crate) fn writes(&self) -> bool {
         match self {
             Command::Run(_)
+            | Command::Register(_)
             | Command::Resign(_)
             | Command::Pause(_)
             | Command::Resume(_)
             | Command::Evict(_)
+            | Command::Release(_)
+            | Command::Purge(_)
             | Command::Restored
             | Command::Doctor(_) => true,
             Command::Status(_)
@@ -163,93 +206,6 @@ impl Command {
     }
 }
 
-/// `tenure run`.
-#[derive(Args, Debug)]
-pub(crate) struct RunArgs {
-    /// The election to stand for
-    #[arg(long, short, value_name = "NAME")]
-    pub(crate) election: String,
-    /// This member's id; without one, host, process and a random part
-    #[arg(long, value_name = "ID")]
-    pub(crate) id: Option<String>,
-    /// How long a term outlives its last renewal
-    #[arg(long, value_parser = span::parse, value_name = "DURATION", conflicts_with = "preset")]
-    pub(crate) ttl: Option<Duration>,
-    /// Named timings
-    #[arg(long, value_enum)]
-    pub(crate) preset: Option<PresetName>,
-    /// Preferred candidates have a higher one; 0 never leads [default: 100]
-    #[arg(long, value_name = "N")]
-    pub(crate) priority: Option<u16>,
-    /// Where this member can be reached; may be repeated
-    #[arg(long = "endpoint", value_name = "HOST:PORT")]
-    pub(crate) endpoints: Vec<String>,
-    /// Published beside the endpoints, as a JSON object; may be repeated
-    #[arg(long = "meta", value_name = "KEY=VALUE")]
-    pub(crate) meta: Vec<String>,
-    /// How long the command may take to stop after TERM before it is killed
-    /// [default: three tenths of the ttl, at most 10s]
-    #[arg(long, value_parser = span::parse, value_name = "DURATION")]
-    pub(crate) grace: Option<Duration>,
-    /// Give up if not elected within this time
-    #[arg(long, value_parser = span::parse, value_name = "DURATION", conflicts_with = "no_wait")]
-    pub(crate) wait: Option<Duration>,
-    /// Give up unless elected at once
-    #[arg(long)]
-    pub(crate) no_wait: bool,
-    /// Start the command again when it ends, while still leading
-    #[arg(long, value_enum, default_value_t = Restart::Never)]
-    pub(crate) restart: Restart,
-    /// What to do after the term was lost and the command stopped
-    #[arg(long, value_enum, default_value_t = OnLost::Exit)]
-    pub(crate) on_lost: OnLost,
-    /// Say nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-    /// The command, after --
-    #[arg(last = true, required = true, value_name = "CMD")]
-    pub(crate) command: Vec<std::ffi::OsString>,
-}
-
-/// A set of timings by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PresetName {
-    /// ttl 3s: one data centre
-    Fast,
-    /// ttl 10s: most deployments
-    Normal,
-    /// ttl 60s: unreliable networks
-    Patient,
-}
-
-impl From<PresetName> for tenure::Preset {
-    fn from(name: PresetName) -> Self {
-        match name {
-            PresetName::Fast => Self::Fast,
-            PresetName::Normal => Self::Normal,
-            PresetName::Patient => Self::Patient,
-        }
-    }
-}
-
-/// Whether to start the command again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Restart {
-    Never,
-    /// If it ended with another code than 0
-    OnFailure,
-    Always,
-}
-
-/// What follows a lost term.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnLost {
-    /// End, with the documented code
-    Exit,
-    /// Stand again
-    Standby,
-}
-
 /// A verb about one election or all.
 #[derive(Args, Debug)]
 pub(crate) struct NameArgs {
@@ -267,8 +223,12 @@ pub(crate) struct OneName {
 #[derive(Args, Debug)]
 pub(crate) struct WatchArgs {
     /// The elections; all if none is named
-    pub(crate) names: Vec<String>,
-    /// Begin after this place in the journal, as printed at the start of a line
+    pub(crate) elections: Vec<String>,
+    /// Watch names that begin with this, instead of elections; all if it is empty
+    #[arg(long, value_name = "PREFIX", conflicts_with = "elections")]
+    pub(crate) names: Option<String>,
+    /// Begin after this place in the journal, or this revision of names, as printed at the
+    /// start of a line
     #[arg(long, value_name = "SEQ")]
     pub(crate) from: Option<u64>,
     /// End after so many lines

@@ -34,9 +34,9 @@ pub use tenure_core::{
     Amended, BadName, BadSettings, Binding, Candidate, ElectionName, ElectionView, EndCause, Entry,
     Era, EraView, Examined, Finding, Happening, HeldUp, Holder, Incarnation, LostReason, MAX_NAME,
     MemberId, MemberRef, MemberView, Mono, Name, NamesView, Namespace, Note, Pause, Preset,
-    Priority, Profile, Raised, ReleaseCause, Reservation, Rev, Seq, Settings, SettingsBuilder,
-    StepDown, StopReason, Term, TermNumber, Timestamp, Token, Value, Verdict, WhichNames,
-    is_hidden, shown,
+    Priority, Profile, Purge, Purged, Raised, ReleaseCause, Reservation, Rev, Seq, Settings,
+    SettingsBuilder, StepDown, StopReason, Term, TermNumber, Timestamp, Token, Value, Verdict,
+    WhichNames, is_hidden, shown,
 };
 pub use tenure_store::{
     BootClock, Capabilities, Error as StoreError, ErrorKind, FenceBlocking, FenceError, FenceIn,

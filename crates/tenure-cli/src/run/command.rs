@@ -99,15 +99,15 @@ pub(crate) fn metadata(pairs: &[String]) -> Outcome<Vec<u8>> {
 
 /// The environment that the command finds itself in.
 pub(crate) fn environment(
-    election: &str,
-    term: u64,
+    held: [(&'static str, OsString); 2],
     member: &str,
     store: &str,
     namespace: &str,
 ) -> [(&'static str, OsString); 5] {
+    let [what, token] = held;
     [
-        ("TENURE_ELECTION", election.into()),
-        ("TENURE_TERM", term.to_string().into()),
+        what,
+        token,
         ("TENURE_MEMBER", member.into()),
         ("TENURE_STORE", store.into()),
         ("TENURE_NAMESPACE", namespace.into()),

@@ -1,18 +1,19 @@
-//! One term: the command runs under guard, its deadlines follow the trust, and
-//! the term is given up only when nothing of the command is left.
+//! One term, or one time as the owner of a name: the command runs under guard, its deadlines
+//! follow the trust, and what is held is given up only when nothing of the command is left.
 
 use std::pin::Pin;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tenure::{Leadership, LostReason, StopReason, Stopping, Tenure};
+use tenure::{LostReason, StopReason, Stopping, Tenure};
 use tenure_guard::{CommandEnd, CommandSpec, Guarded, Report, Signals, Terminal, is_ending, now};
 use tokio::sync::Notify;
 
 use super::command;
+use super::hold::{Hold, Wanted};
 use super::timings::Timings;
 use super::told;
-use crate::args::{OnLost, Restart, RunArgs};
+use crate::args::{OnLost, Restart, WorkArgs};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
@@ -28,7 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What does not change from term to term.
 pub(crate) struct Job<'a> {
     pub(crate) context: &'a Context,
-    pub(crate) args: &'a RunArgs,
+    pub(crate) args: &'a WorkArgs,
+    pub(crate) wanted: &'a Wanted,
     pub(crate) timings: &'a Timings,
     pub(crate) renewals: &'a Notify,
 }
@@ -58,20 +60,19 @@ pub(crate) async fn lead(
     tenure: &Tenure,
     job: &Job<'_>,
     signals: &mut Signals,
-    leadership: Leadership,
+    hold: Hold,
 ) -> Outcome<Ended> {
     let quiet = job.args.quiet;
     if !quiet {
-        let number = leadership.number();
-        say(&format!("{} leads {} with term {number}", tenure.id(), job.args.election));
+        say(&hold.begun(tenure.id().as_str()));
     }
     let mut pause = PAUSES.0;
     loop {
-        if let Some(signal) = settle(job, &leadership, signals).await {
+        if let Some(signal) = settle(job, &hold, signals).await {
             return Ok(Ended::Done(Exit::signal(signal)));
         }
         let began = now();
-        let life = Life::begin(tenure, job, &leadership)?;
+        let life = Life::begin(tenure, job, &hold)?;
         let Over { end, why, signalled, lost } = life.run(signals).await;
         let exit = exit_of(end);
         match end {
@@ -83,7 +84,7 @@ pub(crate) async fn lead(
             CommandEnd::Exited(_) | CommandEnd::Killed(_) => {}
         }
         if let Some(reason) = lost.filter(|_| !quiet) {
-            told::lost(tenure, &leadership, reason).await;
+            told::lost(tenure, &hold, reason).await;
         }
         let ended = match why {
             Why::Not if again(job.args.restart, end) => None,
@@ -97,15 +98,16 @@ pub(crate) async fn lead(
                 && !quiet
                 && why == Why::Lost
             {
-                say(&format!("the term was lost; the store's last error: {error}"));
+                let noun = hold.noun();
+                say(&format!("{noun} was lost; the store's last error: {error}"));
             }
             // Nothing of the command is left: the term may go.
             tokio::select! {
-                given = leadership.resign() => if let Err(error) = given
+                given = hold.give_back() => if let Err(error) = given
                     && !quiet
                     && why != Why::Lost
                 {
-                    say(&error.to_string());
+                    say(&error);
                 },
                 signal = signals.ending() => return Ok(Ended::Done(Exit::signal(signal))),
             }
@@ -124,7 +126,7 @@ pub(crate) async fn lead(
         }
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            _ = leadership.stopping() => return Ok(Ended::Lost),
+            _ = hold.stopping() => return Ok(Ended::Lost),
             signal = signals.ending() => return Ok(Ended::Done(Exit::signal(signal))),
         }
         pause = (pause * 2).min(PAUSES.1);
@@ -155,7 +157,7 @@ fn exit_of(end: CommandEnd) -> Exit {
 struct Life<'a> {
     guarded: Guarded,
     job: &'a Job<'a>,
-    leadership: &'a Leadership,
+    hold: &'a Hold,
     terminal: Option<Terminal>,
     end: Option<CommandEnd>,
     why: Why,
@@ -176,9 +178,9 @@ struct Over {
 /// Waits until trust reaches past the command's grace. Just after a hand-over it is
 /// short until the store has answered a heartbeat, which takes milliseconds. Says
 /// which signal came meanwhile.
-async fn settle(job: &Job<'_>, leadership: &Leadership, signals: &mut Signals) -> Option<i32> {
-    let mut lost = std::pin::pin!(leadership.lost());
-    while job.timings.deadlines(leadership.trusted_until()).term_at <= now() {
+async fn settle(job: &Job<'_>, hold: &Hold, signals: &mut Signals) -> Option<i32> {
+    let mut lost = std::pin::pin!(hold.lost());
+    while job.timings.deadlines(hold.trusted_until()).term_at <= now() {
         tokio::select! {
             () = job.renewals.notified() => {}
             _ = &mut lost => return None,
@@ -189,10 +191,9 @@ async fn settle(job: &Job<'_>, leadership: &Leadership, signals: &mut Signals) -
 }
 
 impl<'a> Life<'a> {
-    fn begin(tenure: &Tenure, job: &'a Job<'a>, leadership: &'a Leadership) -> Outcome<Self> {
+    fn begin(tenure: &Tenure, job: &'a Job<'a>, hold: &'a Hold) -> Outcome<Self> {
         let environment = command::environment(
-            &job.args.election,
-            leadership.token(),
+            hold.environment(),
             tenure.id().as_str(),
             &job.context.shown_store(),
             &job.context.namespace,
@@ -200,30 +201,21 @@ impl<'a> Life<'a> {
         let guarded = Guarded::start(CommandSpec {
             command: &job.args.command,
             environment: environment.into(),
-            lock: leadership.liveness_lock(),
-            deadlines: job.timings.deadlines(leadership.trusted_until()),
+            lock: hold.liveness_lock(),
+            deadlines: job.timings.deadlines(hold.trusted_until()),
             grace: job.timings.grace(),
         });
         let guarded = guarded.map_err(|error| Failure::system("starting the guardian", error))?;
         let terminal = Terminal::in_foreground();
         let why = Why::Not;
-        Ok(Self {
-            guarded,
-            job,
-            leadership,
-            terminal,
-            end: None,
-            why,
-            signalled: false,
-            lost: None,
-        })
+        Ok(Self { guarded, job, hold, terminal, end: None, why, signalled: false, lost: None })
     }
 
     /// Until nothing of the command is left.
     async fn run(mut self, signals: &mut Signals) -> Over {
-        let leadership = self.leadership;
-        let mut stopping = std::pin::pin!(leadership.stopping());
-        let mut lost = std::pin::pin!(leadership.lost());
+        let hold = self.hold;
+        let mut stopping = std::pin::pin!(hold.stopping());
+        let mut lost = std::pin::pin!(hold.lost());
         let mut told = (false, false);
         let mut force: Option<Pin<Box<tokio::time::Sleep>>> = None;
         let mut forced = false;
@@ -263,13 +255,13 @@ impl<'a> Life<'a> {
         if let Some(terminal) = &self.terminal {
             terminal.take_back();
         }
-        let end = self.guarded.finish(self.end, || leadership.is_current());
+        let end = self.guarded.finish(self.end, || hold.is_current());
         let end = end.unwrap_or(CommandEnd::Killed(Signal::KILL.as_raw()));
         Over { end, why: self.why, signalled: self.signalled, lost: self.lost }
     }
 
     fn renew(&self) {
-        let until = self.leadership.trusted_until();
+        let until = self.hold.trusted_until();
         self.guarded.renew(self.job.timings.deadlines(until));
     }
 
@@ -281,21 +273,24 @@ impl<'a> Life<'a> {
                 }
                 // A renewal may have come while the guardian started.
                 self.renew();
-                if self.leadership.is_current() {
+                if self.hold.is_current() {
                     self.guarded.begin();
                 }
             }
             Report::Deadline => {
                 self.why = self.why.clone().max(Why::Lost);
                 if !self.job.args.quiet {
-                    say("the term was not renewed in time: the command is being stopped");
+                    let noun = self.hold.noun();
+                    say(&format!("{noun} was not renewed in time: the command is being stopped"));
                 }
             }
             Report::TooLate => {
                 self.why = self.why.clone().max(Why::Lost);
                 if !self.job.args.quiet {
-                    say("the term was not renewed in time, and its time is over: the command is \
-                         killed");
+                    let noun = self.hold.noun();
+                    say(&format!(
+                        "{noun} was not renewed in time, and its time is over: the command is killed"
+                    ));
                 }
             }
             Report::Stuck(pid) => told::stuck(pid),

@@ -1,24 +1,28 @@
-//! `tenure run`: a command that runs only while its election is led here.
+//! `tenure run` and `tenure register`: a command that runs only while its election is led
+//! here, or its name is owned here.
 
 mod command;
+mod hold;
 mod lead;
 mod stand;
+mod take;
 mod timings;
 mod told;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure::{Metric, Metrics, Preset, Tenure};
+use tenure::{Metric, Metrics, Name, Preset, Tenure, Value};
 use tenure_guard::{HelperEnd, Signals};
 use tokio::sync::Notify;
 
-use crate::args::{OnLost, RunArgs};
+use crate::args::{OnLost, RegisterArgs, RunArgs, WorkArgs};
 use crate::context::{Context, election_name};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::say;
 
+use hold::Wanted;
 use lead::{Ended, Job};
 use stand::Stood;
 use timings::Timings;
@@ -50,6 +54,47 @@ impl Metrics for Renewals {
 
 pub(crate) async fn run(context: &Context, args: &RunArgs) -> Outcome {
     election_name(&args.election)?;
+    let election = args.election.clone();
+    let priority = args.priority.or(context.run.priority);
+    let metadata = command::metadata(&args.meta)?;
+    let endpoints = args.endpoints.iter().chain(&context.run.endpoints).cloned().collect();
+    let published = Published { metadata, endpoints };
+    work(context, &args.work, Wanted::Election { election, priority }, published).await
+}
+
+/// The most bytes that are published with a name that a member owns.
+const DATA_MOST: usize = 4096;
+
+pub(crate) async fn register(context: &Context, args: &RegisterArgs) -> Outcome {
+    let name = Name::new(&args.name).map_err(tenure::Error::from)?;
+    let unusable = |bad| Failure::usage(format!("the value of {name}: {bad}"));
+    let mut value = Value::empty();
+    if let Some(endpoint) = &args.endpoint {
+        value = value.with_endpoint(endpoint).map_err(unusable)?;
+    }
+    let pairs = args.pairs.iter().map(|(key, text)| (key.as_str(), text.as_str()));
+    value = value.with_index(pairs).map_err(unusable)?;
+    if let Some(data) = &args.data {
+        // The store would refuse it each time it is asked.
+        if data.len() > DATA_MOST {
+            let bytes = data.len();
+            let what = format!("--data has {bytes} bytes, and the limit is {DATA_MOST}");
+            return Err(Failure::usage(format!("{what}; publish where to find the rest")));
+        }
+        value = value.with_data(data.clone().into_bytes()).map_err(unusable)?;
+    }
+    let published = Published { metadata: Vec::new(), endpoints: context.run.endpoints.clone() };
+    work(context, &args.work, Wanted::Name { name, value }, published).await
+}
+
+/// What the member publishes.
+struct Published {
+    metadata: Vec<u8>,
+    endpoints: Vec<String>,
+}
+
+/// Runs the command while what is wanted is held.
+async fn work(context: &Context, args: &WorkArgs, wanted: Wanted, published: Published) -> Outcome {
     let Some(program) = args.command.first() else {
         return Err(Failure::usage("there is no command after --; name one"));
     };
@@ -57,7 +102,6 @@ pub(crate) async fn run(context: &Context, args: &RunArgs) -> Outcome {
     tenure_guard::check_processes()
         .map_err(|unsupported| Failure::new(Exit::System, unsupported.to_string()))?;
     let timings = timings_of(context, args)?;
-    let metadata = command::metadata(&args.meta)?;
     let mut signals = Signals::new().map_err(|error| Failure::system("taking signals", error))?;
     tenure_guard::adopt_orphans().map_err(|e| Failure::system("adopting orphaned processes", e))?;
 
@@ -66,12 +110,12 @@ pub(crate) async fn run(context: &Context, args: &RunArgs) -> Outcome {
         let mut builder = context
             .builder()
             .settings(timings.builder())
-            .metadata(metadata.clone())
+            .metadata(published.metadata.clone())
             .metrics(renewals.clone());
         if let Some(id) = args.id.as_ref().or(context.run.id.as_ref()) {
             builder = builder.id(id);
         }
-        for endpoint in args.endpoints.iter().chain(&context.run.endpoints) {
+        for endpoint in &published.endpoints {
             builder = builder.endpoint(endpoint);
         }
         builder.connect().await
@@ -86,7 +130,7 @@ pub(crate) async fn run(context: &Context, args: &RunArgs) -> Outcome {
         }
     };
     let waited = tenure_guard::now().since(began);
-    let job = Job { context, args, timings: &timings, renewals: &renewals.0 };
+    let job = Job { context, args, wanted: &wanted, timings: &timings, renewals: &renewals.0 };
     let ended = stand_and_lead(&tenure, &job, &mut signals, waited).await;
     // The command is gone: leave in order. What cannot be confirmed ends with
     // the ttl.
@@ -109,11 +153,11 @@ async fn stand_and_lead(
     mut waited: Duration,
 ) -> Outcome {
     loop {
-        let leadership = match stand::stand(tenure, job, signals, waited).await? {
-            Stood::Elected(leadership) => leadership,
+        let hold = match stand::stand(tenure, job, signals, waited).await? {
+            Stood::Holds(hold) => hold,
             Stood::Signalled(signal) => return Ok(Exit::signal(signal)),
         };
-        match lead::lead(tenure, job, signals, leadership).await? {
+        match lead::lead(tenure, job, signals, hold).await? {
             Ended::Done(exit) => return Ok(exit),
             Ended::Lost if job.args.on_lost == OnLost::Exit => return Ok(Exit::Lost),
             Ended::Lost => waited = Duration::ZERO,
@@ -121,7 +165,7 @@ async fn stand_and_lead(
     }
 }
 
-fn timings_of(context: &Context, args: &RunArgs) -> Outcome<Timings> {
+fn timings_of(context: &Context, args: &WorkArgs) -> Outcome<Timings> {
     let from_file = match &context.run.preset {
         Some(name) => {
             Some(<crate::args::PresetName as clap::ValueEnum>::from_str(name, false).map_err(
@@ -140,7 +184,7 @@ fn timings_of(context: &Context, args: &RunArgs) -> Outcome<Timings> {
 async fn patiently(
     connect: impl AsyncFn() -> tenure::Result<Tenure>,
     context: &Context,
-    args: &RunArgs,
+    args: &WorkArgs,
 ) -> Outcome<Tenure> {
     let began = tenure_guard::now();
     let mut pause = Duration::from_millis(100);

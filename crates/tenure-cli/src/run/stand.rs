@@ -1,4 +1,4 @@
-//! Standing for the election until it is won, or until the user has waited
+//! Standing for the election, or waiting for the name, until it is had or the user has waited
 //! enough.
 
 use std::time::Duration;
@@ -6,7 +6,9 @@ use std::time::Duration;
 use tenure::{Leadership, Tenure};
 use tenure_guard::Signals;
 
+use super::hold::{Hold, Wanted};
 use super::lead::Job;
+use super::take;
 use tenure_api::span;
 
 use crate::exit::Exit;
@@ -37,7 +39,7 @@ pub(crate) fn no_answer(what: &str) -> Failure {
 }
 
 pub(crate) enum Stood {
-    Elected(Leadership),
+    Holds(Hold),
     Signalled(i32),
 }
 
@@ -48,20 +50,37 @@ pub(crate) async fn stand(
     waited: Duration,
 ) -> Outcome<Stood> {
     tokio::select! {
-        elected = elected(tenure, job, waited) => elected.map(Stood::Elected),
+        held = held(tenure, job, waited) => held.map(Stood::Holds),
         signal = signals.ending() => Ok(Stood::Signalled(signal)),
         never = notices(tenure, job) => never,
     }
 }
 
-async fn elected(tenure: &Tenure, job: &Job<'_>, waited: Duration) -> Outcome<Leadership> {
+async fn held(tenure: &Tenure, job: &Job<'_>, waited: Duration) -> Outcome<Hold> {
+    match job.wanted {
+        Wanted::Election { election, priority } => {
+            elected(tenure, job, election, *priority, waited).await.map(Hold::Term)
+        }
+        Wanted::Name { name, value } => {
+            take::taken(tenure, job, name, value, waited).await.map(Hold::Name)
+        }
+    }
+}
+
+async fn elected(
+    tenure: &Tenure,
+    job: &Job<'_>,
+    name: &str,
+    priority: Option<u16>,
+    waited: Duration,
+) -> Outcome<Leadership> {
     let args = job.args;
-    let mut election = tenure.election(&args.election);
-    if let Some(priority) = args.priority.or(job.context.run.priority) {
+    let mut election = tenure.election(name);
+    if let Some(priority) = priority {
         election = election.priority(priority);
     }
     if args.no_wait {
-        let what = || format!("the store gave no answer about {}", args.election);
+        let what = || format!("the store gave no answer about {name}");
         let answer = tokio::select! {
             answer = election.try_campaign() => answer,
             () = no_longer(true) => return Err(failing(tenure).unwrap_or_else(|| no_answer(&what()))),
@@ -69,7 +88,7 @@ async fn elected(tenure: &Tenure, job: &Job<'_>, waited: Duration) -> Outcome<Le
         return match answer {
             Ok(attempt) => match attempt.leadership() {
                 Some(leadership) => Ok(leadership),
-                None => Err(not_now(&election, &args.election).await),
+                None => Err(not_now(&election, name).await),
             },
             Err(error) => Err(failing(tenure).unwrap_or_else(|| error.into())),
         };
@@ -80,7 +99,7 @@ async fn elected(tenure: &Tenure, job: &Job<'_>, waited: Duration) -> Outcome<Le
                 if let Some(failure) = failing(tenure) {
                     return Err(failure);
                 }
-                let held = not_now(&election, &args.election).await;
+                let held = not_now(&election, name).await;
                 let because = because.map(|b| format!(": {b}")).unwrap_or_default();
                 let limit = span::show(limit);
                 let what = format!("not elected within {limit}{because}; {held}");
@@ -93,7 +112,7 @@ async fn elected(tenure: &Tenure, job: &Job<'_>, waited: Duration) -> Outcome<Le
 }
 
 /// What the store fails with, if it does: then that is why nobody was elected here.
-fn failing(tenure: &Tenure) -> Option<Failure> {
+pub(crate) fn failing(tenure: &Tenure) -> Option<Failure> {
     let status = tenure.status();
     let error = (status.failures > 0 && status.conflict.is_none()).then_some(status.last_error);
     error.flatten().map(|error| Failure::new(Exit::Store, error))
@@ -134,12 +153,15 @@ async fn notices(tenure: &Tenure, job: &Job<'_>) -> Outcome<Stood> {
         life = status.member;
         let failing = (status.failures > 0).then_some(status.last_error).flatten();
         let held_up =
-            status.held_up.into_iter().find(|(name, _)| name.as_str() == job.args.election);
+            status.held_up.into_iter().find(|(name, _)| name.as_str() == job.wanted.shown());
         let held_up = held_up.map(|(_, by)| by.to_string());
         let trouble = status.conflict.or(failing).or(held_up);
         let news = match trouble {
-            Some(trouble) => format!("waiting for {}: {trouble}", job.args.election),
-            None if told.is_none() => standing(tenure, &job.args.election).await,
+            Some(trouble) => format!("waiting for {}: {trouble}", job.wanted.shown()),
+            None if told.is_none() => match job.wanted {
+                Wanted::Election { election, .. } => standing(tenure, election).await,
+                Wanted::Name { name, .. } => take::waiting(tenure, name).await,
+            },
             None => told.clone().unwrap_or_default(),
         };
         if told.as_ref() != Some(&news) {

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use tenure::{Leadership, LostReason, Tenure};
+use tenure::{LostReason, Registration, Tenure};
 use tenure_api::Cause;
 
+use super::hold::Hold;
 use crate::exit::Exit;
 use crate::output::say;
 
@@ -14,7 +15,11 @@ use crate::output::say;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Says why a term was lost, if nobody said so yet.
-pub(crate) async fn lost(tenure: &Tenure, leadership: &Leadership, reason: LostReason) {
+pub(crate) async fn lost(tenure: &Tenure, hold: &Hold, reason: LostReason) {
+    let leadership = match hold {
+        Hold::Term(leadership) => leadership,
+        Hold::Name(registration) => return lost_name(tenure, registration, reason),
+    };
     let term = leadership.term();
     let (number, election) = (term.number, &term.election);
     match reason {
@@ -43,6 +48,23 @@ pub(crate) async fn lost(tenure: &Tenure, leadership: &Leadership, reason: LostR
                  command was killed"
             ));
         }
+    }
+}
+
+fn lost_name(tenure: &Tenure, name: &Registration, reason: LostReason) {
+    let (token, name) = (name.token(), name.name());
+    match reason {
+        LostReason::RolledBack => say(&format!(
+            "the store was rolled back, and token {token} of {name} may be among what it has \
+             forgotten; the command was killed (after a restore from a backup, run `tenure \
+             restored`)"
+        )),
+        LostReason::Superseded => {
+            let id = tenure.id();
+            say(&format!("the store has ended {id}, and with it {name}; the command was killed"));
+        }
+        // The guardian's deadlines are told as they come.
+        _ => {}
     }
 }
 

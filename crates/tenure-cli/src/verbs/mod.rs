@@ -9,12 +9,15 @@ pub(crate) mod lists;
 pub(crate) mod names;
 pub(crate) mod papers;
 pub(crate) mod pause;
+pub(crate) mod purge;
+pub(crate) mod release;
 pub(crate) mod resign;
 pub(crate) mod restored;
 pub(crate) mod schema;
 pub(crate) mod status;
 pub(crate) mod timing;
 pub(crate) mod watch;
+pub(crate) mod watch_names;
 
 use crate::args::Command;
 use crate::context::Context;
@@ -26,6 +29,7 @@ use crate::{run, top};
 pub(crate) async fn carry_out(context: &Context, command: Command) -> Outcome {
     match command {
         Command::Run(args) => run::run(context, &args).await,
+        Command::Register(args) => run::register(context, &args).await,
         Command::Status(args) => status::run(context, &args).await,
         Command::Watch(args) => watch::run(context, &args).await,
         Command::History(args) => history::run(context, &args).await,
@@ -37,6 +41,8 @@ pub(crate) async fn carry_out(context: &Context, command: Command) -> Outcome {
         Command::Pause(args) => pause::pause(context, &args).await,
         Command::Resume(args) => pause::resume(context, &args).await,
         Command::Evict(args) => evict::run(context, &args).await,
+        Command::Release(args) => release::run(context, &args).await,
+        Command::Purge(args) => purge::run(context, &args).await,
         Command::Restored => restored::run(context).await,
         Command::Check(args) => check::check(context, &args).await,
         Command::Fence(args) => check::fence(context, &args).await,

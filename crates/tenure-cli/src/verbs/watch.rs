@@ -12,7 +12,10 @@ use crate::output::{Output, Tone, say};
 use crate::show::{entry_text, moment};
 
 pub(crate) async fn run(context: &Context, args: &WatchArgs) -> Outcome {
-    let names = args.names.iter().map(|name| election_name(name)).collect::<Result<_, _>>()?;
+    if let Some(prefix) = &args.names {
+        return super::watch_names::run(context, prefix, args).await;
+    }
+    let names = args.elections.iter().map(|name| election_name(name)).collect::<Result<_, _>>()?;
     let operator = context.watch().await?;
     if !operator.capabilities().journal {
         let kind = operator.capabilities().name;

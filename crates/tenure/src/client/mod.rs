@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tenure_core::{
-    Amend, Amended, MemberId, NamesView, Namespace, Note, Query, Seq, Settings, Snapshot,
-    WhichNames,
+    Amend, Amended, Bind, Bindings, MemberId, NamesView, Namespace, Note, Query, Seq, Settings,
+    Snapshot, WhichNames,
 };
 use tenure_store::{Capabilities, SharedStore};
 use tokio::runtime::Handle;
@@ -185,6 +185,10 @@ impl Client {
 
     pub(crate) async fn amend(&self, amend: Amend) -> Result<Amended> {
         self.ask(Effect::Writes, |store, ns| async move { store.amend(&ns, &amend).await }).await
+    }
+
+    pub(crate) async fn bind(&self, bind: Bind) -> Result<Bindings> {
+        self.ask(Effect::Writes, |store, ns| async move { store.bind(&ns, &bind).await }).await
     }
 
     pub(crate) async fn names(&self, which: WhichNames) -> Result<NamesView> {

@@ -1,10 +1,12 @@
 //! A handle that reads and steers without being a member.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_core::{
-    Amend, Amended, ElectionName, ElectionView, Entry, Examined, MemberId, MemberView, NamesView,
-    Namespace, Query, Seq, Which, WhichNames,
+    Amend, Amended, Bind, BindAnswer, BindOp, Binding, Bindings, ElectionName, ElectionView, Entry,
+    Examined, MemberId, MemberView, Name, NamesView, Namespace, Nonce, Purge, Purged, Query, Seq,
+    Token, Which, WhichNames,
 };
 use tenure_store::Capabilities;
 
@@ -156,5 +158,55 @@ impl Operator {
     /// The answer is [`Amended::Restored`].
     pub async fn restored(&self) -> Result<Amended> {
         self.client.amend(Amend::Restored { by: self.client.note() }).await
+    }
+
+    /// Takes one bounded step in forgetting what nobody uses any more: see [`Purge`]. The next
+    /// step is [`Purge::following`]. A store that cannot forget without numbers coming back
+    /// answers with an error, and nothing was changed.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// use std::time::Duration;
+    /// use tenure::{Purge, Tenure};
+    ///
+    /// let operator = Tenure::operate("memory:").await?;
+    /// let mut next = Some(Purge::older_than(Duration::from_secs(90 * 24 * 60 * 60)));
+    /// while let Some(step) = next {
+    ///     let purged = operator.purge(&step).await?;
+    ///     next = step.following(&purged);
+    /// }
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub async fn purge(&self, step: &Purge) -> Result<Purged> {
+        let step = Purge { by: self.client.note(), ..step.clone() };
+        match self.client.amend(Amend::Purge(step)).await? {
+            Amended::Purged(purged) => Ok(purged),
+            _ => Ok(Purged::default()),
+        }
+    }
+
+    /// Drops a name that is bound to nobody, under exactly this token. `None` if it is free
+    /// now, or was; else the binding that is there: of another token, or of a member, whose
+    /// own it is to drop.
+    pub async fn drop_name(&self, name: Name, token: Token) -> Result<Option<Binding>> {
+        self.client.first_capabilities().keeps_names()?;
+        // A drop is told by its token; an attempt that is repeated finds nothing.
+        let bind = Bind::anonymous([BindOp::drop(name, Nonce::default(), token)]);
+        loop {
+            let answers = match self.client.bind(bind.clone()).await? {
+                Bindings::Answered(answers) => answers,
+                // Only a member is ended, and only a term is fenced.
+                _ => return Ok(None),
+            };
+            match answers.into_iter().next() {
+                Some(BindAnswer::Busy(_)) => {
+                    self.client.time().sleep(Duration::from_millis(20)).await;
+                }
+                Some(BindAnswer::Gone(there)) => return Ok(there),
+                _ => return Ok(None),
+            }
+        }
     }
 }

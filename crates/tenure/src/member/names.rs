@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Binding, Hint, Input, LostReason, Name, NameAnswer, NameWish, NamesView, TermRef, Token, Value,
-    WhichNames,
+    Binding, Hint, Input, LostReason, Mono, Name, NameAnswer, NameWish, NamesView, TermRef, Token,
+    Value, WhichNames,
 };
 use tokio::sync::oneshot;
 
@@ -240,6 +240,21 @@ impl Registration {
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.shared.time.now() < self.owned.trusted_until()
+    }
+
+    /// Until when that holds, on the clock of [`BootClock`](crate::BootClock), if nothing is
+    /// heard from the store any more.
+    #[must_use]
+    pub fn trusted_until(&self) -> Mono {
+        self.owned.trusted_until()
+    }
+
+    /// A kernel lock for another process that works under this name: see
+    /// [`Leadership::liveness_lock`](crate::Leadership::liveness_lock).
+    #[must_use]
+    pub fn liveness_lock(&self) -> Option<std::os::fd::OwnedFd> {
+        let owner = self.owned.binding().owner?;
+        self.shared.connection.locks.of(owner.incarnation)
     }
 
     /// How long that holds, if nothing is heard from the store any more.
