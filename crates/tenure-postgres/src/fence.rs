@@ -1,24 +1,23 @@
 //! The fence: a stale leader's write is refused in its own transaction.
 
-use tenure_core::TermNumber;
-use tenure_store::{Error, ErrorKind, FenceError, FenceIn, FencedTerm};
+use tenure_store::{Error, ErrorKind, FenceError, FenceIn, Fenced};
 use tokio_postgres::types::Type;
 
 use crate::KIND;
 use crate::schema::put;
 
-/// The SQLSTATE by which the function says that a term is over.
+/// The SQLSTATE by which the function says that a term or a binding is over.
 const OVER: &str = "TN001";
-/// The SQLSTATE by which the function says that the term is another store's.
+/// The SQLSTATE by which the function says that it is another store's.
 const STRANGER: &str = "TN002";
 
 /// Marks fences that are set in a PostgreSQL database; nobody has to name it.
 #[derive(Clone, Copy, Debug)]
 pub enum Postgres {}
 
-/// What to ask, of the schema that the term was given out in and no other.
+/// What to ask, of the schema that the term or the binding was given out in and no other.
 struct Question<'a> {
-    term: FencedTerm<'a>,
+    fenced: Fenced<'a>,
     call: String,
     number: i64,
     store: String,
@@ -27,40 +26,41 @@ struct Question<'a> {
 
 impl<'a> Question<'a> {
     /// Refuses at once what no PostgreSQL database ever gave out.
-    fn about(term: FencedTerm<'a>) -> Result<Self, FenceError> {
-        let store = term.store;
+    fn about(fenced: Fenced<'a>) -> Result<Self, FenceError> {
+        let store = fenced.store();
         let (KIND, Some(id), Some(schema)) = (store.kind, store.id, &store.schema) else {
-            return Err(term.stranger("a PostgreSQL database"));
+            return Err(fenced.stranger("a PostgreSQL database"));
+        };
+        // The uuids as text: a driver has a uuid of its own only where it was asked to.
+        let call = match fenced {
+            Fenced::Term(_) => "SELECT {schema}.fence($1, $2, $3, $4::text::uuid, $5::text::uuid)",
+            Fenced::Name(_) => {
+                "SELECT {schema}.fence_name($1, $2, $3, $4::text::uuid, $5::text::uuid)"
+            }
         };
         Ok(Self {
-            term,
-            // The uuids as text: a driver has a uuid of its own only where it was asked to.
-            call: put("SELECT {schema}.fence($1, $2, $3, $4::text::uuid, $5::text::uuid)", schema),
-            number: crate::rows::signed(term.term.number.get()),
+            fenced,
+            call: put(call, schema),
+            number: crate::rows::signed(fenced.number()),
             store: id.to_string(),
-            life: term.term.member.incarnation.to_string(),
+            life: fenced.life().to_string(),
         })
     }
 
     /// What a failed call means. Without a verdict of the function's own, nothing is
     /// proven.
     fn verdict(&self, code: Option<&str>, detail: Option<&str>, said: String) -> FenceError {
-        let term = self.term.term;
         match code {
-            Some(OVER) => FenceError::Superseded {
-                election: term.election.clone(),
-                number: term.number,
-                newest: TermNumber::new(detail.and_then(|d| d.parse().ok()).unwrap_or(0)),
-            },
-            Some(STRANGER) => self.term.stranger(detail.unwrap_or("another store")),
+            Some(OVER) => self.fenced.over(detail.and_then(|d| d.parse().ok()).unwrap_or(0)),
+            Some(STRANGER) => self.fenced.stranger(detail.unwrap_or("another store")),
             Some("40001" | "40P01" | "55P03") => FenceError::Store(
                 Error::new(ErrorKind::Busy, "the fence met a newer state than the transaction's")
                     .caused_by(said)
                     .remedy("roll back and begin a new transaction"),
             ),
             Some("42883" | "3F000") => {
-                let schema = self.term.store.schema.as_deref().unwrap_or_default();
-                self.term.stranger(format!("a database without Tenure's schema {schema:?}"))
+                let schema = self.fenced.store().schema.as_deref().unwrap_or_default();
+                self.fenced.stranger(format!("a database without Tenure's schema {schema:?}"))
             }
             _ => FenceError::Store(
                 Error::new(ErrorKind::Unreachable, "asking for the fence failed").caused_by(said),
@@ -70,13 +70,13 @@ impl<'a> Question<'a> {
 }
 
 impl FenceIn<Postgres> for tokio_postgres::Transaction<'_> {
-    async fn fence_in(&mut self, term: FencedTerm<'_>) -> Result<(), FenceError> {
-        let asked = Question::about(term)?;
-        let ns = term.ns.as_str();
-        let election = term.term.election.as_str();
+    async fn fence_in(&mut self, fenced: Fenced<'_>) -> Result<(), FenceError> {
+        let asked = Question::about(fenced)?;
+        let ns = fenced.ns().as_str();
+        let subject = fenced.subject();
         let params = [
             (&ns as &(dyn tokio_postgres::types::ToSql + Sync), Type::TEXT),
-            (&election as _, Type::TEXT),
+            (&subject as _, Type::TEXT),
             (&asked.number as _, Type::INT8),
             (&asked.store as _, Type::TEXT),
             (&asked.life as _, Type::TEXT),
@@ -95,13 +95,13 @@ mod by_sqlx {
     use sqlx::postgres::{PgConnection, PgDatabaseError};
     use sqlx::{Executor, Transaction};
 
-    use super::{Error, ErrorKind, FenceError, FenceIn, FencedTerm, Postgres, Question};
+    use super::{Error, ErrorKind, FenceError, FenceIn, Fenced, Postgres, Question};
 
-    async fn fence(connection: &mut PgConnection, term: FencedTerm<'_>) -> Result<(), FenceError> {
-        let asked = Question::about(term)?;
+    async fn fence(connection: &mut PgConnection, fenced: Fenced<'_>) -> Result<(), FenceError> {
+        let asked = Question::about(fenced)?;
         let query = sqlx::query(&asked.call)
-            .bind(term.ns.as_str())
-            .bind(term.term.election.as_str())
+            .bind(fenced.ns().as_str())
+            .bind(fenced.subject())
             .bind(asked.number)
             .bind(&asked.store)
             .bind(&asked.life);
@@ -130,14 +130,14 @@ mod by_sqlx {
     }
 
     impl FenceIn<Postgres> for Transaction<'_, sqlx::Postgres> {
-        async fn fence_in(&mut self, term: FencedTerm<'_>) -> Result<(), FenceError> {
-            fence(self, term).await
+        async fn fence_in(&mut self, fenced: Fenced<'_>) -> Result<(), FenceError> {
+            fence(self, fenced).await
         }
     }
 
     impl FenceIn<Postgres> for PgConnection {
-        async fn fence_in(&mut self, term: FencedTerm<'_>) -> Result<(), FenceError> {
-            fence(self, term).await?;
+        async fn fence_in(&mut self, fenced: Fenced<'_>) -> Result<(), FenceError> {
+            fence(self, fenced).await?;
             still_holds(self).await
         }
     }

@@ -34,6 +34,7 @@ const MIGRATIONS: &[Migration] = &[Migration {
         include_str!("sql/amend.sql"),
         include_str!("sql/one_call.sql"),
         include_str!("sql/purge.sql"),
+        include_str!("sql/fence_name.sql"),
         include_str!("sql/fence.sql"),
     ],
 }];

@@ -297,9 +297,10 @@ async fn refused_as_a_stranger<T: FenceIn<Postgres>>(
     let mut from = store.capabilities().identity;
     // The name of the schema is the same, as in another database.
     from.schema = Some(place.schema.clone());
-    let refused = tx.fence_in(FencedTerm { store: &from, ns: &ns(), term }).await.unwrap_err();
-    let FenceError::Stranger { number, .. } = &refused else { panic!("{refused}") };
-    assert_eq!(*number, term.number);
+    let asked = FencedTerm { store: &from, ns: &ns(), term };
+    let refused = tx.fence_in(asked.into()).await.unwrap_err();
+    let FenceError::Stranger { what, .. } = &refused else { panic!("{refused}") };
+    assert_eq!(*what, format!("term {} of election {}", term.number, term.election));
     let said = refused.to_string();
     assert!(said.contains(&from.id.unwrap().to_string()), "where it came from: {said}");
     assert!(said.contains(&here.id.unwrap().to_string()), "where this is: {said}");
@@ -347,7 +348,7 @@ async fn a_database_without_the_schema_is_a_stranger() {
     from.schema = Some("no such schema".into());
     let mut tx = client.transaction().await.unwrap();
     let asked = FencedTerm { store: &from, ns: &ns(), term: &term };
-    let refused = tx.fence_in(asked).await.unwrap_err();
+    let refused = tx.fence_in(asked.into()).await.unwrap_err();
     assert!(matches!(refused, FenceError::Stranger { .. }), "{refused}");
     assert!(
         refused.to_string().contains("without Tenure's schema \"no such schema\""),

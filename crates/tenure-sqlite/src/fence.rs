@@ -3,8 +3,7 @@
 use std::future::{Future, ready};
 
 use rusqlite::{Connection, Savepoint, Transaction, params};
-use tenure_core::TermNumber;
-use tenure_store::{Error, ErrorKind, FenceBlocking, FenceError, FenceIn, FencedTerm, StoreId};
+use tenure_store::{Error, ErrorKind, FenceBlocking, FenceError, FenceIn, Fenced, StoreId};
 
 use crate::KIND;
 use crate::error::Fault;
@@ -18,9 +17,9 @@ pub enum Sqlite {}
 impl FenceIn<Sqlite> for Transaction<'_> {
     fn fence_in<'a>(
         &'a mut self,
-        term: FencedTerm<'a>,
+        fenced: Fenced<'a>,
     ) -> impl Future<Output = Result<(), FenceError>> + Send + 'a {
-        ready(fence(self, term))
+        ready(fence(self, fenced))
     }
 }
 
@@ -30,33 +29,33 @@ impl FenceIn<Sqlite> for Transaction<'_> {
 impl FenceIn<Sqlite> for Connection {
     fn fence_in<'a>(
         &'a mut self,
-        term: FencedTerm<'a>,
+        fenced: Fenced<'a>,
     ) -> impl Future<Output = Result<(), FenceError>> + Send + 'a {
-        ready(fence(self, term))
+        ready(fence(self, fenced))
     }
 }
 
 impl FenceBlocking<Sqlite> for Transaction<'_> {
-    fn fence_blocking(&self, term: FencedTerm<'_>) -> Result<(), FenceError> {
-        fence(self, term)
+    fn fence_blocking(&self, fenced: Fenced<'_>) -> Result<(), FenceError> {
+        fence(self, fenced)
     }
 }
 
 impl FenceBlocking<Sqlite> for Savepoint<'_> {
-    fn fence_blocking(&self, term: FencedTerm<'_>) -> Result<(), FenceError> {
-        fence(self, term)
+    fn fence_blocking(&self, fenced: Fenced<'_>) -> Result<(), FenceError> {
+        fence(self, fenced)
     }
 }
 
 impl FenceBlocking<Sqlite> for Connection {
-    fn fence_blocking(&self, term: FencedTerm<'_>) -> Result<(), FenceError> {
-        fence(self, term)
+    fn fence_blocking(&self, fenced: Fenced<'_>) -> Result<(), FenceError> {
+        fence(self, fenced)
     }
 }
 
 /// Proves, inside the caller's own transaction, that no newer term of the
 /// election exists, and keeps it so until the transaction ends: the connection
-/// holds the write lock of the file from here on (C40).
+/// holds the write lock of the file from here on (C40). The same of the binding of a name.
 ///
 /// For applications whose own tables live in the same file, or in one to which
 /// it is attached: of several, the file that gave the term out is the one that is
@@ -65,21 +64,22 @@ impl FenceBlocking<Sqlite> for Connection {
 /// longer than the busy timeout makes everybody else's requests fail with an error
 /// that says so, and costs this leader its term when its ttl has run out.
 ///
-/// Applications call it by `Leadership::fence_blocking` of the crate `tenure`.
-pub fn fence(db: &Connection, term: FencedTerm<'_>) -> Result<(), FenceError> {
+/// Applications call it by `Leadership::fence_blocking` and `Registration::fence_blocking` of
+/// the crate `tenure`.
+pub fn fence(db: &Connection, fenced: Fenced<'_>) -> Result<(), FenceError> {
     if db.is_autocommit() {
         // Nothing would hold the term still.
         return Err(Error::new(ErrorKind::Invalid, "the fence needs an open transaction")
             .remedy("begin one before, and write inside it")
             .into());
     }
-    let (KIND, Some(id)) = (term.store.kind, term.store.id) else {
-        return Err(term.stranger("an SQLite database"));
+    let (KIND, Some(id)) = (fenced.store().kind, fenced.store().id) else {
+        return Err(fenced.stranger("an SQLite database"));
     };
     let mut ours = None;
     let mut others = Vec::new();
     for (name, file) in databases(db).map_err(unproven)? {
-        let Some(found) = look(db, &name, term).map_err(unproven)? else { continue };
+        let Some(found) = look(db, &name, fenced).map_err(unproven)? else { continue };
         if found.store != Some(id) {
             others.push(found.told(&file));
         } else if ours.replace(found).is_some() {
@@ -90,17 +90,18 @@ pub fn fence(db: &Connection, term: FencedTerm<'_>) -> Result<(), FenceError> {
         }
     }
     match ours {
-        Some(found) => found.verdict(term),
-        None if others.is_empty() => Err(term.stranger("a database without Tenure's tables")),
-        None => Err(term.stranger(others.join(", "))),
+        Some(found) => found.verdict(fenced),
+        None if others.is_empty() => Err(fenced.stranger("a database without Tenure's tables")),
+        None => Err(fenced.stranger(others.join(", "))),
     }
 }
 
-/// What a database says of the term.
+/// What a database says of the term or the binding.
 struct Found {
     store: Option<StoreId>,
-    newest: TermNumber,
-    /// The newest term is held by the life that the term was given to.
+    /// The newest number of the election, or the token of the name; zero if there is none.
+    newest: u64,
+    /// It is held by the life that it was given to.
     held: bool,
 }
 
@@ -110,20 +111,20 @@ impl Found {
         format!("the sqlite store {number} ({file})")
     }
 
-    fn verdict(&self, term: FencedTerm<'_>) -> Result<(), FenceError> {
-        let number = term.term.number;
-        let newest = self.newest;
+    fn verdict(&self, fenced: Fenced<'_>) -> Result<(), FenceError> {
+        let (number, newest) = (fenced.number(), self.newest);
         if newest == number && self.held {
             return Ok(());
         }
-        let election = term.term.election.clone();
-        if newest >= number && newest > TermNumber::NONE {
-            return Err(FenceError::Superseded { election, number, newest });
+        // A name that was dropped leaves no row; the number of an election stays.
+        if matches!(fenced, Fenced::Name(_)) {
+            let is_void = newest == number;
+            return Err(fenced.over(if is_void { 0 } else { newest }));
         }
-        let what = format!(
-            "term {number} of election {election} is not in this database, whose newest is \
-             {newest}"
-        );
+        if newest >= number && newest > 0 {
+            return Err(fenced.over(newest));
+        }
+        let what = format!("{fenced} is not in this database, whose newest is {newest}");
         Err(Error::new(ErrorKind::Foreign, what)
             .remedy("check that no older copy of the file was put in its place")
             .into())
@@ -137,27 +138,34 @@ fn databases(db: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
     rows.collect()
 }
 
-/// The newest term of the election, with the write lock held; `None` if Tenure has no
-/// tables there.
-fn look(db: &Connection, name: &str, term: FencedTerm<'_>) -> rusqlite::Result<Option<Found>> {
-    let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+/// The newest of the election or the name, with the write lock held; `None` if Tenure has
+/// no tables there.
+fn look(db: &Connection, database: &str, fenced: Fenced<'_>) -> rusqlite::Result<Option<Found>> {
+    let quoted = format!("\"{}\"", database.replace('"', "\"\""));
     let put = |text: &str| text.replace("{database}", &quoted);
-    let ns = term.ns.as_str();
-    let election = term.term.election.as_str();
+    let (lock, number) = match fenced {
+        Fenced::Term(_) => {
+            (include_str!("sql/fence_lock.sql"), include_str!("sql/fence_number.sql"))
+        }
+        Fenced::Name(_) => {
+            (include_str!("sql/fence_name_lock.sql"), include_str!("sql/fence_name_token.sql"))
+        }
+    };
+    let (ns, subject) = (fenced.ns().as_str(), fenced.subject());
     // An update that changes nothing still takes the write lock, also in a
     // transaction that has only read so far. It comes before any look: a transaction
     // that has looked can only write if nobody else has since.
-    match db.prepare_cached(&put(include_str!("sql/fence_lock.sql"))) {
-        Ok(mut lock) => lock.execute(params![ns, election])?,
+    match db.prepare_cached(&put(lock)) {
+        Ok(mut lock) => lock.execute(params![ns, subject])?,
         Err(error) if is_missing(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut select = db.prepare_cached(&put(include_str!("sql/fence_number.sql")))?;
-    let life = term.term.member.incarnation.to_string();
-    let found = select.query_row(params![ns, election, life], |row| {
+    let mut select = db.prepare_cached(&put(number))?;
+    let life = fenced.life().to_string();
+    let found = select.query_row(params![ns, subject, life], |row| {
         Ok(Found {
             store: row.get::<_, String>(0)?.parse().ok(),
-            newest: TermNumber::new(row.get(1)?),
+            newest: row.get(1)?,
             held: row.get(2)?,
         })
     })?;

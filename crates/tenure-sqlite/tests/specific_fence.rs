@@ -15,7 +15,7 @@ use tenure_store::{ErrorKind, FenceError, FenceIn, FencedTerm, Store};
 /// Fences a term that this store gave out.
 fn fence(db: &Connection, store: &SqliteStore, term: &Term) -> Result<(), FenceError> {
     let identity = store.capabilities().identity;
-    tenure_sqlite::fence(db, FencedTerm { store: &identity, ns: &ns(), term })
+    tenure_sqlite::fence(db, FencedTerm { store: &identity, ns: &ns(), term }.into())
 }
 
 /// A store, its first leader, and a table of the application's own.
@@ -131,7 +131,7 @@ async fn a_term_that_the_file_does_not_know_is_refused() {
     ];
     for (ns, wrong) in wrong {
         let asked = FencedTerm { store: &identity, ns: &ns, term: &wrong };
-        let error = tenure_sqlite::fence(&tx, asked).unwrap_err();
+        let error = tenure_sqlite::fence(&tx, asked.into()).unwrap_err();
         let FenceError::Store(error) = error else { panic!("{error}") };
         assert_eq!(error.kind(), ErrorKind::Foreign, "{error}");
     }
@@ -201,7 +201,7 @@ async fn a_drivers_transaction_can_be_fenced_by_its_term() {
     let asked = FencedTerm { store: &identity, ns: &ns(), term: &term };
     let mut db = place.sql();
     let mut tx = db.transaction().unwrap();
-    tx.fence_in(asked).await.unwrap();
+    tx.fence_in(asked.into()).await.unwrap();
     tx.execute(INCREMENT, []).unwrap();
     tx.commit().unwrap();
 
@@ -210,7 +210,7 @@ async fn a_drivers_transaction_can_be_fenced_by_its_term() {
     joins(&store, &b).await;
     won(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
     let mut tx = db.transaction().unwrap();
-    let error = tx.fence_in(asked).await.unwrap_err();
+    let error = tx.fence_in(asked.into()).await.unwrap_err();
     assert!(matches!(error, FenceError::Superseded { .. }), "{error}");
 }
 
@@ -236,7 +236,7 @@ async fn a_term_of_another_file_is_refused() {
     }
     let memory = tenure_store::MemoryStore::new().capabilities().identity;
     let asked = FencedTerm { store: &memory, ns: &ns(), term: &term };
-    let refused = tenure_sqlite::fence(&tx, asked).unwrap_err();
+    let refused = tenure_sqlite::fence(&tx, asked.into()).unwrap_err();
     assert!(matches!(refused, FenceError::Stranger { .. }), "{refused}");
     fence(&tx, &store, &term).expect("its own");
 }

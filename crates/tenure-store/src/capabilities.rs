@@ -123,9 +123,7 @@ impl Capabilities {
     pub fn accepts(&self, bind: &Bind) -> Result<()> {
         let names = self.keeps_names()?;
         if bind.fence.is_some() && !names.fenced {
-            let message = format!("the store {} has no fence for names", self.name);
-            let remedy = "use SQLite or PostgreSQL, or bind without the fence of a term";
-            return Err(Error::new(ErrorKind::Invalid, message).remedy(remedy));
+            return Err(self.without_fence());
         }
         bind.check().map_err(|bad| Error::new(ErrorKind::Invalid, bad.to_string()))?;
         self.within_batch("changes of names", bind.ops.len())
@@ -151,6 +149,14 @@ impl Capabilities {
     pub fn without_names(&self) -> Error {
         let message = format!("the store {} keeps no names", self.name);
         Error::new(ErrorKind::Invalid, message).remedy("use SQLite or PostgreSQL for names")
+    }
+
+    /// What a store that cannot change names under the fence of a term answers.
+    #[must_use]
+    pub fn without_fence(&self) -> Error {
+        let message = format!("the store {} has no fence for names", self.name);
+        let remedy = "use SQLite or PostgreSQL, or bind without the fence of a term";
+        Error::new(ErrorKind::Invalid, message).remedy(remedy)
     }
 
     /// What of this the machine goes by.

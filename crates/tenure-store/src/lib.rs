@@ -18,7 +18,7 @@ pub use backoff::{Backoff, jittered};
 pub use capabilities::{Capabilities, Judge, NameTraits, Watch};
 pub use clock::{BootClock, Clock, ManualClock};
 pub use error::{Error, ErrorKind, Result};
-pub use fence::{FenceBlocking, FenceError, FenceIn, FencedTerm};
+pub use fence::{FenceBlocking, FenceError, FenceIn, Fenced, FencedName, FencedTerm};
 pub use identity::{BadStoreId, Identity, StoreId};
 pub use memory::MemoryStore;
 pub use store::{Followed, Following, Page, SharedStore, Store, perform, to_machine};

@@ -61,7 +61,7 @@ async fn a_resignation_hands_over_and_the_fence_tells_them_apart() {
         let mut tx = db.transaction().await.unwrap();
         let store = &a.capabilities().identity;
         let stale = FencedTerm { store, ns: a.namespace(), term: &stale };
-        let refused = tenure::FenceIn::fence_in(&mut tx, stale).await;
+        let refused = tenure::FenceIn::fence_in(&mut tx, stale.into()).await;
         assert!(matches!(refused, Err(FenceError::Superseded { .. })), "{refused:?}");
         second
     });

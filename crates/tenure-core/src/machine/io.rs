@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::{
     Binding, ElectionName, ElectionView, Failed, Hint, Incarnation, MemberId, MemberRef, Mono,
-    Name, Note, Priority, Reply, Request, Seq, Term, TermNumber, TermRef, Token, Value,
+    Name, Note, Priority, Reply, Request, Rev, Seq, Term, TermNumber, TermRef, Token, Value,
 };
 
 /// The number of a request. The reply carries it back; a reply with a number
@@ -271,10 +271,26 @@ pub enum NameWish {
         /// What is published with it.
         value: Value,
     },
+    /// Bind it to nobody, if it is free: it outlives this member.
+    Post {
+        /// What is published with it.
+        value: Value,
+    },
     /// Change its value.
     Change {
         /// Exactly this binding.
         token: Token,
+        /// Exactly this revision of it, if one is given.
+        expect: Option<Rev>,
+        /// What is published from now on.
+        value: Value,
+    },
+    /// Change the value of a name that is bound to nobody.
+    Repost {
+        /// Exactly this binding.
+        token: Token,
+        /// Exactly this revision of it.
+        expect: Rev,
         /// What is published from now on.
         value: Value,
     },

@@ -37,7 +37,7 @@ use super::trust::{trusted_from, trusted_until};
 use super::{Event, LostReason, NameAnswer, NameOp, NameWish};
 use crate::{
     Bind, BindAnswer, BindOp, Binding, Bindings, Failed, Incarnation, Mono, Name, Nonce, Reply,
-    Request, Rev, TermNumber, TermRef, Token,
+    Request, Rev, TermNumber, TermRef, To, Token, What,
 };
 
 /// What this member owns, wants and owes of names.
@@ -278,7 +278,7 @@ impl Names {
             }
             let dropped = match wish {
                 NameWish::Drop { token } => Some(token),
-                NameWish::Take { .. } | NameWish::Change { .. } => None,
+                _ => None,
             };
             self.push(name.clone(), Wanted { ticket: Some(ticket), wish, fence, nonce: None });
             if let Some(token) = dropped {
@@ -472,7 +472,14 @@ impl Names {
 fn op(name: Name, nonce: Nonce, wish: &NameWish) -> BindOp {
     match wish {
         NameWish::Take { value } => BindOp::take(name, nonce, value.clone()),
-        NameWish::Change { token, value } => BindOp::change(name, nonce, *token, value.clone()),
+        NameWish::Post { value } => BindOp::post(name, nonce, value.clone()),
+        NameWish::Change { token, expect, value } => {
+            let (token, expect, value) = (*token, *expect, value.clone());
+            BindOp { name, nonce, what: What::Change { of: To::Life, token, expect, value } }
+        }
+        NameWish::Repost { token, expect, value } => {
+            BindOp::repost(name, nonce, *token, *expect, value.clone())
+        }
         NameWish::Drop { token } => BindOp::drop(name, nonce, *token),
     }
 }

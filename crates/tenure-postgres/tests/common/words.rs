@@ -24,5 +24,5 @@ pub async fn fence_in<T: FenceIn<Postgres>>(
     term: &Term,
 ) -> Result<(), FenceError> {
     let identity = store.capabilities().identity;
-    tx.fence_in(FencedTerm { store: &identity, ns: &ns(), term }).await
+    tx.fence_in(FencedTerm { store: &identity, ns: &ns(), term }.into()).await
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tenure_core::{Input, LostReason, MemberId, Mono, StopReason, Term, TermNumber, TermRef};
-use tenure_store::{FenceBlocking, FenceError, FenceIn, FencedTerm};
+use tenure_store::{FenceBlocking, FenceError, FenceIn, Fenced, FencedTerm};
 use tokio::sync::oneshot;
 
 use crate::member::Shared;
@@ -99,6 +99,10 @@ impl Leadership {
     fn with(reign: Arc<Reign>, shared: Arc<Shared>, campaigned: bool) -> Self {
         let let_go = AtomicBool::new(false);
         Self { held: Arc::new(Held { reign, shared, campaigned, let_go }) }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.held.shared
     }
 
     /// A leadership of its own for other work under the same term: a task, a thread,
@@ -282,10 +286,10 @@ impl Leadership {
     }
 
     /// The term with the store that gave it out, as a fence takes it.
-    fn fenced_term(&self) -> FencedTerm<'_> {
+    fn fenced_term(&self) -> Fenced<'_> {
         let client = &self.held.shared.client;
         let store = &client.first_capabilities().identity;
-        FencedTerm { store, ns: client.namespace(), term: self.term() }
+        FencedTerm { store, ns: client.namespace(), term: self.term() }.into()
     }
 
     /// Proves in the caller's own transaction that no newer term exists, and

@@ -8,6 +8,8 @@ pub(crate) mod driver;
 mod election;
 mod lead;
 mod leadership;
+mod legacy;
+mod name_error;
 mod names;
 mod owned;
 pub(crate) mod reign;
@@ -31,7 +33,8 @@ pub use callbacks::Callbacks;
 pub use campaigns::Campaigns;
 pub use election::Election;
 pub use leadership::{Leadership, Stopping};
-pub use names::{NameError, NameHints, Names, Registration};
+pub use name_error::NameError;
+pub use names::{NameHints, Names, Registration};
 pub use renewals::Renewals;
 pub use subscription::{Change, HoldingSubscription, Subscription};
 
@@ -196,6 +199,12 @@ impl Tenure {
     ) -> Result<Campaigns> {
         let names = names.into_iter().map(ElectionName::new).collect::<Result<_, _>>()?;
         Campaigns::begin(self.shared.clone(), names)
+    }
+
+    /// Whether this is a clone of the same member.
+    #[must_use]
+    pub fn is(&self, other: &Tenure) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// The member's id.

@@ -1,20 +1,20 @@
 //! Names of a member: taking, changing and dropping them, and reading everybody's.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Binding, Hint, Input, LostReason, Mono, Name, NameAnswer, NameWish, NamesView, TermRef, Token,
-    Value, WhichNames,
+    BadBind, Binding, Hint, Input, LostReason, MAX_VALUE, Mono, Name, NameAnswer, NameWish,
+    NamesView, Rev, TermRef, Token, Value, WhichNames,
 };
+use tenure_store::{ErrorKind, FenceBlocking, FenceError, FenceIn, Fenced, FencedName};
 use tokio::sync::oneshot;
 
 use crate::feed::Hints;
 use crate::member::Shared;
 use crate::member::driver::{Command, NameCommand, NameOutcome};
 use crate::member::owned::Owned;
-use crate::{Error, Leadership, Result, Tenure};
+use crate::{Error, Leadership, NameError, Result, Tenure};
 
 /// The names of a member's namespace, from [`Tenure::names`]. The crate `tenure-registry`
 /// builds a registry with local lookups on it.
@@ -49,6 +49,10 @@ impl Tenure {
 }
 
 impl Names {
+    pub(crate) fn of(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
     /// Takes a name for this member, if it is free. An answer is waited for as long as the
     /// member's ttl; after that it is [`NameError::Unknown`], and whatever the store did is
     /// undone as soon as it can be reached. Drop the future to stop waiting earlier.
@@ -95,14 +99,31 @@ impl Names {
         Ok(answers)
     }
 
+    /// Writes what is bound to nobody, under the fence of a term.
+    pub(crate) async fn write_fenced(
+        &self,
+        name: Name,
+        wish: NameWish,
+        fence: TermRef,
+    ) -> Result<NameAnswer, NameError> {
+        let waiting = self.ask([(name, wish, Some(fence))])?.pop().ok_or(Error::ShutDown)?;
+        waiting.answer().await
+    }
+
+    /// Whatever a store would refuse is refused here: the machine would repeat it, and other
+    /// names would wait behind it.
     fn ask(
         &self,
         ops: impl IntoIterator<Item = (Name, NameWish, Option<TermRef>)>,
     ) -> Result<Vec<Waiting>> {
-        self.shared.client.first_capabilities().keeps_names()?;
+        let traits = self.shared.client.first_capabilities().keeps_names()?;
         let mut waiting = Vec::new();
         let mut commands = Vec::new();
         for (name, wish, fence) in ops {
+            check(&name, &wish)?;
+            if fence.is_some() && !traits.fenced {
+                return Err(self.shared.client.first_capabilities().without_fence().into());
+            }
             let ticket = self.shared.ticket();
             let (reply, outcome) = oneshot::channel();
             let shared = self.shared.clone();
@@ -190,6 +211,13 @@ impl Waiting {
         Ok((outcome.map_err(|_| Error::ShutDown)?, shared))
     }
 
+    async fn answer(self) -> Result<NameAnswer, NameError> {
+        match self.outcome().await?.0 {
+            NameOutcome::Answered(answer) => Ok(*answer),
+            NameOutcome::Owned(owned) => Ok(NameAnswer::Taken(owned.binding())),
+        }
+    }
+
     async fn registered(self) -> Result<Registration, NameError> {
         match self.outcome().await? {
             (NameOutcome::Owned(owned), shared) => Ok(Registration { owned, shared }),
@@ -198,7 +226,19 @@ impl Waiting {
     }
 }
 
-fn refused(answer: NameAnswer) -> NameError {
+/// Refuses what no store does.
+fn check(name: &Name, wish: &NameWish) -> Result<()> {
+    let (NameWish::Take { value } | NameWish::Change { value, .. }) = wish else { return Ok(()) };
+    let len = value.data().len();
+    if len <= MAX_VALUE {
+        return Ok(());
+    }
+    let message = BadBind::Data { name: name.clone(), len }.to_string();
+    let error = tenure_store::Error::new(ErrorKind::Invalid, message);
+    Err(error.remedy("keep the data elsewhere, and publish where it is").into())
+}
+
+pub(crate) fn refused(answer: NameAnswer) -> NameError {
     match answer {
         NameAnswer::Taken(binding) => NameError::Taken(Box::new(binding)),
         NameAnswer::Bound { binding, .. } => NameError::Gone(Some(Box::new(binding))),
@@ -242,13 +282,6 @@ impl Registration {
         self.shared.time.now() < self.owned.trusted_until()
     }
 
-    /// Until when that holds, on the clock of [`BootClock`](crate::BootClock), if nothing is
-    /// heard from the store any more.
-    #[must_use]
-    pub fn trusted_until(&self) -> Mono {
-        self.owned.trusted_until()
-    }
-
     /// A kernel lock for another process that works under this name: see
     /// [`Leadership::liveness_lock`](crate::Leadership::liveness_lock).
     #[must_use]
@@ -263,6 +296,13 @@ impl Registration {
         self.owned.trusted_until().since(self.shared.time.now())
     }
 
+    /// Until when that holds, on this machine's boot-time clock; [`Mono::ZERO`] once the name
+    /// is lost.
+    #[must_use]
+    pub fn trusted_until(&self) -> Mono {
+        self.owned.trusted_until()
+    }
+
     /// Waits until the name is lost, and says why. Fires without any request to the store.
     pub async fn lost(&self) -> LostReason {
         self.owned.lost().await
@@ -270,8 +310,22 @@ impl Registration {
 
     /// Publishes another value. The token stays.
     pub async fn set(&self, value: Value) -> Result<Binding, NameError> {
-        let wish = NameWish::Change { token: self.token(), value };
-        match self.ask(wish).await? {
+        self.change(value, None).await
+    }
+
+    /// Publishes another value if the last change of the name had exactly this revision; else
+    /// [`NameError::Changed`] says which value is there. For tasks of one process that share
+    /// a name.
+    pub async fn set_if(&self, expect: Rev, value: Value) -> Result<Binding, NameError> {
+        self.change(value, Some(expect)).await
+    }
+
+    async fn change(&self, value: Value, expect: Option<Rev>) -> Result<Binding, NameError> {
+        let token = self.token();
+        match self.ask(NameWish::Change { token, expect, value }).await? {
+            NameAnswer::Gone(Some(there)) if there.token == token => {
+                Err(NameError::Changed(Box::new(there)))
+            }
             NameAnswer::Bound { binding, .. } => {
                 self.owned.changed_to(binding.clone());
                 Ok(binding)
@@ -296,10 +350,38 @@ impl Registration {
         let names = Names { shared: self.shared.clone() };
         let asked = names.ask([(self.name().clone(), wish, None)])?;
         let waiting = asked.into_iter().next().ok_or(Error::ShutDown)?;
-        match waiting.outcome().await?.0 {
-            NameOutcome::Answered(answer) => Ok(*answer),
-            NameOutcome::Owned(owned) => Ok(NameAnswer::Taken(owned.binding())),
+        waiting.answer().await
+    }
+
+    /// The binding with the store that gave it out, as a fence takes it.
+    fn fenced(&self) -> Result<Fenced<'_>, FenceError> {
+        let client = &self.shared.client;
+        let store = &client.first_capabilities().identity;
+        let (name, token) = (self.name(), self.token());
+        match self.owned.owner() {
+            Some(owner) => {
+                Ok(FencedName { store, ns: client.namespace(), name, token, owner }.into())
+            }
+            // What a member has registered has an owner.
+            None => Err(FenceError::NameOver { name: name.clone(), token, newest: None }),
         }
+    }
+
+    /// Proves in the caller's own transaction that the name is bound under this token, and
+    /// holds it still until the transaction ends. Roll back on an error. What
+    /// [`Leadership::fence`] says of transactions and stores holds here too; while the
+    /// transaction is open, [`set`](Self::set) and [`release`](Self::release) wait for it.
+    pub async fn fence<T: FenceIn<Via>, Via>(&self, transaction: &mut T) -> Result<(), FenceError> {
+        transaction.fence_in(self.fenced()?).await
+    }
+
+    /// [`fence`](Self::fence) for drivers that block, as rusqlite does: see
+    /// [`Leadership::fence_blocking`].
+    pub fn fence_blocking<T: FenceBlocking<Via>, Via>(
+        &self,
+        transaction: &T,
+    ) -> Result<(), FenceError> {
+        transaction.fence_blocking(self.fenced()?)
     }
 }
 
@@ -308,91 +390,5 @@ impl Drop for Registration {
         let (name, token) = (self.name().clone(), self.token());
         // A driver that is gone has left, and with it the name.
         let _ = self.shared.send(Command::LetGoOfName { name, token });
-    }
-}
-
-/// Why a name is not this process's.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum NameError {
-    /// Somebody owns it: by whom, where and under which token is in the binding. It may be
-    /// this very member, by an earlier call.
-    Taken(Box<Binding>),
-    /// The store has not answered in time. If it did what was asked, that is undone.
-    Unknown {
-        /// The name.
-        name: Name,
-        /// How long an answer was waited for.
-        waited: Duration,
-        /// The store's last error, if there was one.
-        because: Option<String>,
-    },
-    /// The binding is over. What there is instead, if anything.
-    Gone(Option<Box<Binding>>),
-    /// The leadership that was named is not the newest of its election.
-    Fenced {
-        /// The newest term number.
-        newest: u64,
-    },
-    /// Anything else.
-    Other(Error),
-}
-
-impl fmt::Display for NameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NameError::Taken(binding) => {
-                write!(f, "the name {} is taken", binding.name)?;
-                match &binding.owner {
-                    Some(owner) => write!(f, " by member {}", owner.id)?,
-                    None => f.write_str(", and bound to no member")?,
-                }
-                if let Some(endpoint) = binding.value.endpoint() {
-                    write!(f, " at {endpoint}")?;
-                }
-                write!(f, " under token {}", binding.token)?;
-                if binding.owner.is_some() {
-                    write!(f, "; what is left of that member's ttl is {:?}", binding.remaining)?;
-                }
-                Ok(())
-            }
-            NameError::Unknown { name, waited, because } => {
-                write!(
-                    f,
-                    "the store did not answer about the name {name} within {waited:?}: it may have \
-                     been done, and is undone as soon as the store can be reached; try again"
-                )?;
-                because.as_ref().map_or(Ok(()), |error| write!(f, " (its last error: {error})"))
-            }
-            NameError::Gone(Some(there)) => {
-                write!(
-                    f,
-                    "the binding is over: {} is bound under token {}",
-                    there.name, there.token
-                )
-            }
-            NameError::Gone(None) => f.write_str("the binding is over: the name is free"),
-            NameError::Fenced { newest } => write!(
-                f,
-                "the leadership is over: the newest term of its election is {newest}; nothing was \
-                 changed"
-            ),
-            NameError::Other(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for NameError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            NameError::Other(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<Error> for NameError {
-    fn from(error: Error) -> Self {
-        NameError::Other(error)
     }
 }

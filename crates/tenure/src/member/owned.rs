@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tenure_core::{Binding, LostReason, Mono, Name, Token};
+use tenure_core::{Binding, LostReason, MemberRef, Mono, Name, Token};
 use tokio::sync::Notify;
 
 use crate::member::reign::TrustedUntil;
@@ -13,6 +13,7 @@ use crate::member::reign::TrustedUntil;
 pub(crate) struct Owned {
     name: Name,
     token: Token,
+    owner: Option<MemberRef>,
     /// One for everything that the member holds: one heartbeat renews it all.
     trust: Arc<TrustedUntil>,
     /// Written before any later trust, and read after it.
@@ -32,6 +33,7 @@ impl Owned {
         Self {
             name: binding.name.clone(),
             token: binding.token,
+            owner: binding.owner.clone(),
             trust,
             over: AtomicBool::new(false),
             state: Mutex::new(State { binding, lost: None }),
@@ -41,6 +43,10 @@ impl Owned {
 
     pub(crate) fn name(&self) -> &Name {
         &self.name
+    }
+
+    pub(crate) fn owner(&self) -> Option<&MemberRef> {
+        self.owner.as_ref()
     }
 
     pub(crate) fn token(&self) -> Token {

@@ -319,7 +319,7 @@ fn what_stands_under_a_fence_goes_by_itself() {
 #[test]
 fn a_change_that_finds_nothing_is_the_loss_of_the_name() {
     let mut script = owning(&["a"]);
-    let wish = NameWish::Change { token: Token::new(1), value: Value::empty() };
+    let wish = NameWish::Change { token: Token::new(1), expect: None, value: Value::empty() };
     script.feed(Input::Bind { ops: [NameOp { wish, ..take(2, "a") }].into() });
     let gone = Bindings::Answered([BindAnswer::Gone(None)].into());
     script.first(is_bind).answer(Ok(Reply::Bind(gone)));

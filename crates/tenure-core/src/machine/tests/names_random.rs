@@ -159,7 +159,7 @@ impl Run {
         let value = Value::empty();
         let wish = match (self.dice.roll(3), token) {
             (0, Some(token)) => NameWish::Drop { token },
-            (1, Some(token)) => NameWish::Change { token, value },
+            (1, Some(token)) => NameWish::Change { token, expect: None, value },
             _ => NameWish::Take { value },
         };
         self.tickets += 1;
