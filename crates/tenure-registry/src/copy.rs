@@ -8,15 +8,21 @@
 //!
 //! - The copy at revision r equals the store at r, and beside it has this process's own
 //!   registrations, which may be newer (R1).
-//! - A life that is gone takes its names with it at once: each name points to its owner, and
-//!   the owner says whether it is gone (R4). The names are cleared away afterwards.
+//! - The revision never goes back (R2). A store that was rolled back answers with all names
+//!   and an older revision: its names are taken, and the copy's revision stays, so that the
+//!   store gives all names again until it has passed it.
+//! - A life that is gone takes all of its names with it in one step, and no others (R4).
 //! - A binding takes the place of an older one only. What the store answers late never takes
 //!   the place of something newer.
+//! - Names that vanished because the store could not be asked (R5) are not told again as
+//!   changes: from then on the copy is [`Writer::is_partial`], and all names have to be read.
 
-use std::collections::{BTreeMap, HashMap};
+mod shard;
+
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -24,10 +30,11 @@ use tenure::{
     Binding, Incarnation, MemberRef, Mono, Name, NamesView, Rev, Timestamp, Token, Value,
 };
 
+use shard::Shard;
+pub(crate) use shard::pair;
+
 /// How many shards: a power of two. A change copies one of them.
 const SHARDS: usize = 1024;
-
-type Shard = HashMap<Name, Arc<Entry>>;
 
 /// One name, as the copy has it.
 #[derive(Debug)]
@@ -41,34 +48,25 @@ pub(crate) struct Entry {
     pub(crate) owner: Option<Arc<Owner>>,
 }
 
-impl Entry {
-    fn is_there(&self) -> bool {
-        self.owner.as_ref().is_none_or(|owner| !owner.is_gone())
-    }
-}
-
 /// One life that owns names.
 #[derive(Debug)]
 pub(crate) struct Owner {
     pub(crate) member: MemberRef,
-    gone: AtomicBool,
     until: AtomicU64,
 }
 
 impl Owner {
-    pub(crate) fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::Acquire)
-    }
-
-    /// What is left of its ttl, counted on this process's clock.
-    pub(crate) fn remaining(&self, now: Mono) -> Duration {
-        Mono::from_nanos(self.until.load(Ordering::Relaxed)).since(now)
+    /// When its ttl has run out, counted on this process's clock.
+    pub(crate) fn until(&self) -> Mono {
+        Mono::from_nanos(self.until.load(Ordering::Relaxed))
     }
 }
 
 #[derive(Debug)]
 struct Root {
     rev: Rev,
+    /// Rises with every change of the copy, also where the revision does not.
+    version: u64,
     shards: Box<[Arc<Shard>]>,
 }
 
@@ -86,37 +84,91 @@ pub(crate) enum Delta {
     Gone { name: Name, token: Token },
 }
 
+impl Delta {
+    pub(crate) fn name(&self) -> &Name {
+        match self {
+            Delta::Bound { entry, .. } => &entry.name,
+            Delta::Gone { name, .. } => name,
+        }
+    }
+}
+
+/// Where the copy stood when something was read from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stand {
+    pub(crate) rev: Rev,
+    pub(crate) version: u64,
+}
+
 impl Copy {
     pub(crate) fn new() -> Self {
         let shards = (0..SHARDS).map(|_| Arc::default()).collect();
         Self {
-            root: ArcSwap::from_pointee(Root { rev: Rev::START, shards }),
+            root: ArcSwap::from_pointee(Root { rev: Rev::START, version: 0, shards }),
             hash: RandomState::new(),
         }
     }
 
-    /// The revision that it reflects.
-    pub(crate) fn rev(&self) -> Rev {
-        self.root.load().rev
+    /// Where it stands.
+    pub(crate) fn stand(&self) -> Stand {
+        self.root.load().stand()
     }
 
     /// A name, without a lock or an allocation.
     pub(crate) fn get(&self, name: &str) -> Option<(Arc<Entry>, Rev)> {
         let root = self.root.load();
         let entry = root.shards[self.shard(name)].get(name)?;
-        entry.is_there().then(|| (entry.clone(), root.rev))
+        Some((entry.clone(), root.rev))
     }
 
-    /// Every name that the caller wants, with the revision.
-    pub(crate) fn select(&self, wanted: impl Fn(&Entry) -> bool) -> (Vec<Arc<Entry>>, Rev) {
+    /// These names, all of one moment.
+    pub(crate) fn get_all<'a>(
+        &self,
+        names: impl Iterator<Item = &'a Name>,
+    ) -> Vec<(&'a Name, Option<Arc<Entry>>)> {
         let root = self.root.load();
-        let all = root.shards.iter().flat_map(|shard| shard.values());
-        (all.filter(|entry| entry.is_there() && wanted(entry)).cloned().collect(), root.rev)
+        let get = |name: &'a Name| {
+            (name, root.shards[self.shard(name.as_str())].get(name.as_str()).cloned())
+        };
+        names.map(get).collect()
+    }
+
+    /// Every name that the caller wants.
+    pub(crate) fn select(&self, wanted: impl Fn(&Entry) -> bool) -> (Vec<Arc<Entry>>, Stand) {
+        let root = self.root.load();
+        let all = root.shards.iter().flat_map(|shard| shard.entries());
+        (all.filter(|entry| wanted(entry)).cloned().collect(), root.stand())
+    }
+
+    /// The names that have the rarest of these [pairs](pair) in their shard, and that the
+    /// caller wants.
+    pub(crate) fn query(
+        &self,
+        pairs: &[String],
+        wanted: impl Fn(&Entry) -> bool,
+    ) -> (Vec<Arc<Entry>>, Stand) {
+        let root = self.root.load();
+        let some = root.shards.iter().flat_map(|shard| shard.with_rarest(pairs));
+        (some.filter(|entry| wanted(entry)).cloned().collect(), root.stand())
     }
 
     fn shard(&self, name: &str) -> usize {
         usize::try_from(self.hash.hash_one(name)).unwrap_or(usize::MAX) % SHARDS
     }
+}
+
+impl Root {
+    fn stand(&self) -> Stand {
+        Stand { rev: self.rev, version: self.version }
+    }
+}
+
+/// A name that this process has given back.
+#[derive(Debug)]
+struct Released {
+    token: Token,
+    life: Option<Incarnation>,
+    at: Mono,
 }
 
 /// The one who writes the copy.
@@ -126,130 +178,153 @@ pub(crate) struct Writer {
     owners: HashMap<Incarnation, Arc<Owner>>,
     /// What this process has given back, until the store's answers know of it: an answer that
     /// was on its way does not show it again.
-    released: HashMap<Name, Token>,
+    released: HashMap<Name, Released>,
+    partial: bool,
 }
 
 impl Writer {
     pub(crate) fn new(copy: Arc<Copy>) -> Self {
-        Self { copy, owners: HashMap::new(), released: HashMap::new() }
+        Self { copy, owners: HashMap::new(), released: HashMap::new(), partial: false }
     }
 
     /// When the first owner's ttl has run out, on this process's clock.
     pub(crate) fn next_end(&self) -> Option<Mono> {
-        let until = |owner: &Arc<Owner>| Mono::from_nanos(owner.until.load(Ordering::Relaxed));
-        self.owners.values().map(until).min()
+        self.owners.values().map(|owner| owner.until()).min()
+    }
+
+    /// Whether names are missing although the store did not say that they are gone.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.partial
+    }
+
+    /// The lives that own names.
+    pub(crate) fn lives(&self) -> Vec<MemberRef> {
+        self.owners.values().map(|owner| owner.member.clone()).collect()
     }
 
     /// Takes in what the store answered to a question that was asked at `asked`, and says
-    /// what changed.
-    pub(crate) fn apply(&mut self, mut view: NamesView, asked: Mono) -> Vec<Delta> {
+    /// what changed. `meanwhile` is what this process registered after that, of which the
+    /// answer may not know.
+    pub(crate) fn apply(
+        &mut self,
+        mut view: NamesView,
+        asked: Mono,
+        meanwhile: &[Binding],
+    ) -> Vec<Delta> {
         let before = self.copy.root.load_full();
         if view.rev < before.rev && !view.whole {
             // It was overtaken by a newer answer.
             return Vec::new();
         }
-        self.pass_over_released(&mut view);
-        let gone = self.take_owners(&view, asked);
-        let mut changes =
-            Changes { copy: self.copy.clone(), shards: before.shards.clone(), log: Vec::new() };
+        self.pass_over_released(&mut view, asked);
+        let gone = self.take_owners(&view, asked, meanwhile);
+        let mut changes = Changes::of(&self.copy, &before);
+        changes.clear_away(&gone);
         if view.whole {
             // Above the answer's revision there is only what this process registered itself,
             // unless the store was rolled back or has no revision: then its word counts.
             let counts = view.rev < before.rev || view.rev == Rev::START;
             let newest = if counts { Rev::new(u64::MAX) } else { view.rev };
-            changes.keep_only(&view, newest);
+            changes.keep_only(&view, newest, meanwhile);
         }
         for name in &view.gone {
             changes.remove(name, view.rev);
         }
-        for binding in view.bindings {
+        for binding in view.bindings.into_iter().chain(meanwhile.iter().cloned()) {
             let owner = self.owner_of(&binding, asked);
             changes.insert(binding, owner);
         }
-        if gone {
-            changes.clear_away();
-        }
-        let Changes { shards, log, .. } = changes;
-        self.copy.root.store(Arc::new(Root { rev: view.rev, shards }));
-        log
+        self.partial = false;
+        changes.publish(before.rev.max(view.rev))
     }
 
-    /// A registration of this process: it is seen here before the store is asked (R1).
-    pub(crate) fn apply_own(&mut self, binding: Binding, asked: Mono) -> Vec<Delta> {
-        let owner = self.owner_of(&binding, asked);
-        self.change(|changes| changes.insert(binding, owner))
+    /// Registrations of this process: they are seen here before the store is asked (R1).
+    pub(crate) fn apply_own(&mut self, own: Vec<Binding>, asked: Mono) -> Vec<Delta> {
+        let with_owner = |binding: Binding| (self.owner_of(&binding, asked), binding);
+        let own: Vec<_> = own.into_iter().map(with_owner).collect();
+        self.change(|changes| {
+            own.into_iter().for_each(|(owner, binding)| changes.insert(binding, owner));
+        })
     }
 
     /// A name that this process has given back.
-    pub(crate) fn drop_own(&mut self, name: &Name, token: Token) -> Vec<Delta> {
-        self.released.insert(name.clone(), token);
-        let rev = match self.copy.get(name.as_str()) {
-            Some((entry, _)) if entry.token == token => entry.rev,
-            _ => return Vec::new(),
-        };
-        self.change(|changes| changes.remove(name, rev))
+    pub(crate) fn drop_own(&mut self, name: &Name, token: Token, now: Mono) -> Vec<Delta> {
+        let there = self.copy.get(name.as_str()).filter(|(entry, _)| entry.token == token);
+        let owner = there.as_ref().and_then(|(entry, _)| entry.owner.as_ref());
+        let life = owner.map(|owner| owner.member.incarnation);
+        self.released.insert(name.clone(), Released { token, life, at: now });
+        let Some((entry, _)) = there else { return Vec::new() };
+        self.change(|changes| changes.remove(name, entry.rev))
     }
 
     /// The ttl of owners has run out, and the store could not be asked: nobody renewed them
     /// as far as is known, so that their names vanish (R5).
     pub(crate) fn expire(&mut self, now: Mono) -> Vec<Delta> {
-        let over = |owner: &Arc<Owner>| owner.remaining(now).is_zero();
-        let ended: Vec<_> = self.owners.values().filter(|o| over(o)).cloned().collect();
+        let over = |owner: &&Arc<Owner>| owner.until() <= now;
+        let ended: HashSet<_> =
+            self.owners.values().filter(over).map(|owner| owner.member.incarnation).collect();
         if ended.is_empty() {
             return Vec::new();
         }
-        for owner in ended {
-            owner.gone.store(true, Ordering::Release);
-            self.owners.remove(&owner.member.incarnation);
-        }
-        self.change(Changes::clear_away)
+        self.partial = true;
+        self.owners.retain(|life, _| !ended.contains(life));
+        self.change(|changes| changes.clear_away(&ended))
     }
 
-    /// Takes out of an answer what this process has given back since.
-    fn pass_over_released(&mut self, view: &mut NamesView) {
-        let mut there = std::collections::HashSet::new();
+    /// Takes out of an answer what this process has given back since. What was given back
+    /// before the question was asked, and is not in the answer, is done with.
+    fn pass_over_released(&mut self, view: &mut NamesView, asked: Mono) {
+        if self.released.is_empty() {
+            return;
+        }
+        let mut there = HashSet::new();
         view.bindings.retain(|binding| {
-            let is_released = self.released.get(&binding.name) == Some(&binding.token);
+            let is = |released: &Released| released.token == binding.token;
+            let is_released = self.released.get(&binding.name).is_some_and(is);
             if is_released {
                 there.insert(binding.name.clone());
             }
             !is_released
         });
-        if view.whole {
-            self.released.retain(|name, _| there.contains(name));
-        } else {
-            for name in &view.gone {
-                self.released.remove(name);
-            }
-        }
+        let bound: HashMap<_, _> = view.bindings.iter().map(|b| (&b.name, b.token)).collect();
+        let gone: HashSet<_> = view.gone.iter().collect();
+        let lives: HashSet<_> = view.owners.iter().map(|(member, _)| member.incarnation).collect();
+        self.released.retain(|name, Released { token, life, at }| {
+            let is_known = view.whole && !there.contains(name)
+                || gone.contains(name)
+                || bound.get(name).is_some_and(|newer| newer > token)
+                || life.is_some_and(|life| !lives.contains(&life));
+            *at >= asked || !is_known
+        });
     }
 
     fn change(&mut self, with: impl FnOnce(&mut Changes)) -> Vec<Delta> {
         let before = self.copy.root.load_full();
-        let mut changes =
-            Changes { copy: self.copy.clone(), shards: before.shards.clone(), log: Vec::new() };
+        let mut changes = Changes::of(&self.copy, &before);
         with(&mut changes);
-        let Changes { shards, log, .. } = changes;
-        self.copy.root.store(Arc::new(Root { rev: before.rev, shards }));
-        log
+        changes.publish(before.rev)
     }
 
-    /// Notes who lives, and whether somebody is gone.
-    fn take_owners(&mut self, view: &NamesView, asked: Mono) -> bool {
+    /// Notes who lives, and says who is gone.
+    fn take_owners(
+        &mut self,
+        view: &NamesView,
+        asked: Mono,
+        meanwhile: &[Binding],
+    ) -> HashSet<Incarnation> {
         for (member, remaining) in &view.owners {
             self.owner(member, *remaining, asked);
         }
-        let lives: BTreeMap<_, ()> =
-            view.owners.iter().map(|(member, _)| (member.incarnation, ())).collect();
-        let before = self.owners.len();
-        self.owners.retain(|life, owner| {
-            let stays = lives.contains_key(life);
-            if !stays {
-                owner.gone.store(true, Ordering::Release);
-            }
-            stays
-        });
-        self.owners.len() < before
+        let own = meanwhile.iter().filter_map(|binding| binding.owner.as_ref());
+        let lives: HashSet<_> = view.owners.iter().map(|(member, _)| member).chain(own).collect();
+        let gone: HashSet<_> = self
+            .owners
+            .iter()
+            .filter(|(_, owner)| !lives.contains(&owner.member))
+            .map(|(life, _)| *life)
+            .collect();
+        self.owners.retain(|life, _| !gone.contains(life));
+        gone
     }
 
     fn owner_of(&mut self, binding: &Binding, asked: Mono) -> Option<Arc<Owner>> {
@@ -259,8 +334,7 @@ impl Writer {
 
     fn owner(&mut self, member: &MemberRef, remaining: Duration, asked: Mono) -> Arc<Owner> {
         let owner = self.owners.entry(member.incarnation).or_insert_with(|| {
-            let gone = AtomicBool::new(false);
-            Arc::new(Owner { member: member.clone(), gone, until: AtomicU64::new(0) })
+            Arc::new(Owner { member: member.clone(), until: AtomicU64::new(0) })
         });
         owner.until.fetch_max((asked + remaining).as_nanos(), Ordering::Relaxed);
         owner.clone()
@@ -271,64 +345,76 @@ impl Writer {
 struct Changes {
     copy: Arc<Copy>,
     shards: Box<[Arc<Shard>]>,
+    version: u64,
     log: Vec<Delta>,
 }
 
 impl Changes {
-    fn shard(&mut self, name: &Name) -> &mut Shard {
-        let at = self.copy.shard(name.as_str());
-        Arc::make_mut(&mut self.shards[at])
+    fn of(copy: &Arc<Copy>, before: &Root) -> Self {
+        let (shards, version) = (before.shards.clone(), before.version + 1);
+        Self { copy: copy.clone(), shards, version, log: Vec::new() }
+    }
+
+    fn publish(self, rev: Rev) -> Vec<Delta> {
+        let Self { copy, shards, version, log } = self;
+        copy.root.store(Arc::new(Root { rev, version, shards }));
+        log
+    }
+
+    fn at(&self, name: &Name) -> usize {
+        self.copy.shard(name.as_str())
     }
 
     fn insert(&mut self, binding: Binding, owner: Option<Arc<Owner>>) {
-        let Binding { name, token, rev, value, bound_at, .. } = binding;
-        let entry = Arc::new(Entry { name: name.clone(), token, rev, value, bound_at, owner });
-        let shard = self.shard(&name);
-        let older = shard.get(&name);
-        if older.is_some_and(|older| older.rev >= rev && older.is_there()) {
+        let at = self.at(&binding.name);
+        let older = self.shards[at].get(binding.name.as_str());
+        if older.is_some_and(|older| older.rev >= binding.rev) {
             return;
         }
-        let is_new = older.is_none_or(|older| older.token != token);
-        shard.insert(name, entry.clone());
+        let is_new = older.is_none_or(|older| older.token != binding.token);
+        let Binding { name, token, rev, value, bound_at, .. } = binding;
+        let entry = Arc::new(Entry { name, token, rev, value, bound_at, owner });
+        Arc::make_mut(&mut self.shards[at]).put(entry.clone());
         self.log.push(Delta::Bound { entry, is_new });
     }
 
     /// The name was dropped, as far as revision `rev` tells.
     fn remove(&mut self, name: &Name, rev: Rev) {
-        let shard = self.shard(name);
-        if shard.get(name).is_some_and(|entry| entry.rev <= rev)
-            && let Some(entry) = shard.remove(name)
+        let at = self.at(name);
+        if self.shards[at].get(name.as_str()).is_some_and(|entry| entry.rev <= rev)
+            && let Some(entry) = Arc::make_mut(&mut self.shards[at]).remove(name)
         {
             self.log.push(Delta::Gone { name: name.clone(), token: entry.token });
         }
     }
 
     /// These are all names: what is not among them, and not newer than `newest`, is gone.
-    fn keep_only(&mut self, view: &NamesView, newest: Rev) {
-        let named: HashMap<&Name, Rev> = view.bindings.iter().map(|b| (&b.name, b.rev)).collect();
-        let old = self.shards.iter().flat_map(|shard| shard.values());
+    fn keep_only(&mut self, view: &NamesView, newest: Rev, meanwhile: &[Binding]) {
+        let all = view.bindings.iter().chain(meanwhile);
+        let named: HashMap<&Name, Rev> = all.map(|b| (&b.name, b.rev)).collect();
         // One that is bound anew at an older revision is removed too, and comes again.
-        let over = old.filter(|entry| named.get(&entry.name).is_none_or(|rev| *rev < entry.rev));
-        let names: Vec<_> = over.map(|entry| entry.name.clone()).collect();
+        let over = |entry: &&Arc<Entry>| named.get(&entry.name).is_none_or(|rev| *rev < entry.rev);
+        let old = self.shards.iter().flat_map(|shard| shard.entries());
+        let names: Vec<_> = old.filter(over).map(|entry| entry.name.clone()).collect();
         for name in names {
             self.remove(&name, newest);
         }
     }
 
     /// Removes the names of lives that are gone.
-    fn clear_away(&mut self) {
-        for at in 0..self.shards.len() {
-            if self.shards[at].values().all(|entry| entry.is_there()) {
-                continue;
+    fn clear_away(&mut self, gone: &HashSet<Incarnation>) {
+        if gone.is_empty() {
+            return;
+        }
+        let is_over = |entry: &&Arc<Entry>| {
+            entry.owner.as_ref().is_some_and(|owner| gone.contains(&owner.member.incarnation))
+        };
+        for shard in &mut self.shards {
+            let over: Vec<_> = shard.entries().filter(is_over).map(|e| e.name.clone()).collect();
+            for name in over {
+                let Some(entry) = Arc::make_mut(shard).remove(&name) else { continue };
+                self.log.push(Delta::Gone { name, token: entry.token });
             }
-            let log = &mut self.log;
-            Arc::make_mut(&mut self.shards[at]).retain(|name, entry| {
-                let stays = entry.is_there();
-                if !stays {
-                    log.push(Delta::Gone { name: name.clone(), token: entry.token });
-                }
-                stays
-            });
         }
     }
 }

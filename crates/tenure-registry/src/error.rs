@@ -26,9 +26,24 @@ pub enum RegisterError {
     /// The registration is over. What there is instead, if anything.
     #[error("{}", NameError::Gone(.0.clone()))]
     Gone(Option<Box<Binding>>),
+    /// The name has another revision than the one expected. Nothing was changed.
+    #[error("{}", NameError::Changed(.0.clone()))]
+    Changed(Box<Binding>),
     /// The scope cannot be used.
-    #[error("the scope {0:?} cannot be used: it must not be empty or contain ':'")]
+    #[error(
+        "the scope {0:?} cannot be used: give it a name that is not empty, has no ':' and is not \
+         \"tenure-left\""
+    )]
     Scope(String),
+    /// The name was registered under the fence of a term that is over. Nothing was changed.
+    #[error("{}", NameError::Fenced { newest: *.newest })]
+    Fenced {
+        /// The newest term of its election.
+        newest: u64,
+    },
+    /// The work of a singleton panicked. The name and the term were given back.
+    #[error("the work panicked: {0}")]
+    Panicked(String),
     /// Anything else.
     #[error(transparent)]
     Other(#[from] tenure::Error),
@@ -36,6 +51,17 @@ pub enum RegisterError {
 
 fn unknown(name: &Name, waited: Duration, because: Option<&str>) -> NameError {
     NameError::Unknown { name: name.clone(), waited, because: because.map(String::from) }
+}
+
+impl RegisterError {
+    /// Whether the same call may succeed later, without any change of its arguments.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            RegisterError::Other(error) => error.may_pass(),
+            RegisterError::Scope(_) | RegisterError::Panicked(_) => false,
+            _ => true,
+        }
+    }
 }
 
 impl From<NameError> for RegisterError {
@@ -46,8 +72,10 @@ impl From<NameError> for RegisterError {
                 RegisterError::Unknown { name, waited, because }
             }
             NameError::Gone(there) => RegisterError::Gone(there),
+            NameError::Changed(there) => RegisterError::Changed(there),
+            NameError::Fenced { newest } => RegisterError::Fenced { newest },
             NameError::Other(error) => RegisterError::Other(error),
-            // A fence is given by `singleton` alone, which stands again.
+            // There is no other.
             _ => RegisterError::Gone(None),
         }
     }

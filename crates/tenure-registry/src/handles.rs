@@ -1,9 +1,11 @@
 //! What the registry hands out: names that were found, and names that are owned.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tenure::{Binding, LostReason, MemberRef, Name, Rev, Timestamp, Token, Value};
+use tenure::{
+    Binding, FenceBlocking, FenceError, FenceIn, LostReason, MemberRef, Mono, Name, Rev, Timestamp,
+    Token, Value,
+};
 use tokio::sync::oneshot;
 
 use crate::copy::Entry;
@@ -27,10 +29,6 @@ impl Found {
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.entry.name.as_str().get(self.scope..).unwrap_or_default()
-    }
-
-    pub(crate) fn name(&self) -> &Name {
-        &self.entry.name
     }
 
     /// The fencing token.
@@ -71,16 +69,16 @@ impl Found {
 }
 
 impl Found {
-    /// The same as a binding.
-    #[must_use]
-    pub fn binding(&self) -> Binding {
+    /// The same as a binding, with what is left of its owner's ttl at this moment.
+    pub(crate) fn binding_at(&self, now: Mono) -> Binding {
+        let until = self.entry.owner.as_ref().map_or(Mono::ZERO, |owner| owner.until());
         Binding {
             name: self.entry.name.clone(),
             token: self.entry.token,
             rev: self.entry.rev,
             owner: self.owner().cloned(),
             value: self.entry.value.clone(),
-            remaining: Duration::ZERO,
+            remaining: until.since(now),
             bound_at: self.entry.bound_at,
         }
     }
@@ -99,114 +97,112 @@ pub enum Got {
 #[derive(Debug)]
 #[must_use = "dropping it gives the name back"]
 pub struct Registered {
-    /// Until it is released.
-    taken: Option<tenure::Registration>,
+    /// Goes first: the copy does not show what the store may still have.
+    shown: Shown,
+    taken: tenure::Registration,
+}
+
+/// That the copy of this process shows a name of its own.
+#[derive(Debug)]
+struct Shown {
     registry: Registry,
+    name: Name,
+    token: Token,
+    seen: Option<oneshot::Sender<()>>,
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        let dropped = Told::Dropped(self.name.clone(), self.token, self.seen.take());
+        // A task that is gone shows nothing.
+        let _ = self.registry.follower().told.send(dropped);
+    }
 }
 
 impl Registered {
     pub(crate) fn new(taken: tenure::Registration, registry: Registry) -> Self {
-        Self { taken: Some(taken), registry }
+        let (name, token) = (taken.name().clone(), taken.token());
+        Self { shown: Shown { registry, name, token, seen: None }, taken }
     }
 
-    fn taken(&self) -> Option<&tenure::Registration> {
-        self.taken.as_ref()
+    /// The name, inside its scope.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.shown.registry.inside(&self.shown.name).unwrap_or_default()
     }
 
     /// The fencing token.
     #[must_use]
     pub fn token(&self) -> Token {
-        self.taken().map_or(Token::new(0), tenure::Registration::token)
+        self.taken.token()
     }
 
     /// The revision of its last change: tell it to whoever is to find the name, for
     /// [`Registry::reached`].
     #[must_use]
     pub fn rev(&self) -> Rev {
-        self.taken().map_or(Rev::START, |taken| taken.binding().rev)
+        self.taken.binding().rev
     }
 
     /// Whether the name is this process's at this moment: two atomics and a clock.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        self.taken().is_some_and(tenure::Registration::is_current)
+        self.taken.is_current()
+    }
+
+    /// Until when that holds if nothing is heard from the store any more, on this machine's
+    /// boot-time clock; [`Mono::ZERO`] once the name is lost.
+    #[must_use]
+    pub fn trusted_until(&self) -> Mono {
+        self.taken.trusted_until()
     }
 
     /// Waits until the name is lost, and says why. Fires without any request to the store.
     pub async fn lost(&self) -> LostReason {
-        match self.taken() {
-            Some(taken) => taken.lost().await,
-            None => LostReason::Resigned,
-        }
+        self.taken.lost().await
     }
 
     /// Publishes another value. The token stays.
     pub async fn set(&self, value: Value) -> Result<(), RegisterError> {
-        let Some(taken) = self.taken() else { return Ok(()) };
-        let binding = taken.set(value).await?;
-        let (seen, is_seen) = oneshot::channel();
-        if self.registry.follower().told.send(Told::Own(binding, seen)).is_ok() {
-            let _ = is_seen.await;
-        }
+        self.show(self.taken.set(value).await?).await
+    }
+
+    /// Publishes another value if the last change of the name had exactly this revision, which
+    /// [`rev`](Self::rev) tells; else the error is [`RegisterError::Changed`]. For tasks of
+    /// this process that share the name.
+    pub async fn set_if(&self, expect: Rev, value: Value) -> Result<(), RegisterError> {
+        self.show(self.taken.set_if(expect, value).await?).await
+    }
+
+    async fn show(&self, binding: Binding) -> Result<(), RegisterError> {
+        self.shown.registry.follower().overlay(vec![binding]).await;
         Ok(())
     }
 
+    /// Proves in the caller's own transaction that the name is bound under this token, and
+    /// holds it still until the transaction ends: see
+    /// [`Registration::fence`](tenure::Registration::fence). Roll back on an error.
+    pub async fn fence<T: FenceIn<Via>, Via>(&self, transaction: &mut T) -> Result<(), FenceError> {
+        self.taken.fence(transaction).await
+    }
+
+    /// [`fence`](Self::fence) for drivers that block, as rusqlite does.
+    pub fn fence_blocking<T: FenceBlocking<Via>, Via>(
+        &self,
+        transaction: &T,
+    ) -> Result<(), FenceError> {
+        self.taken.fence_blocking(transaction)
+    }
+
     /// Gives the name back, and waits for the store's confirmation.
-    pub async fn release(mut self) -> Result<(), RegisterError> {
-        let Some(taken) = self.taken.take() else { return Ok(()) };
+    pub async fn release(self) -> Result<(), RegisterError> {
+        let Self { mut shown, taken } = self;
         let (seen, is_seen) = oneshot::channel();
-        self.forget(&taken, Some(seen));
+        shown.seen = Some(seen);
+        drop(shown);
         taken.release().await?;
         // In this process: no request is waited for.
         let _ = is_seen.await;
         Ok(())
-    }
-
-    fn forget(&self, taken: &tenure::Registration, seen: Option<oneshot::Sender<()>>) {
-        let dropped = Told::Dropped(taken.name().clone(), taken.token(), seen);
-        // The task ends with the last handle, and this is one.
-        let _ = self.registry.follower().told.send(dropped);
-    }
-}
-
-impl Drop for Registered {
-    fn drop(&mut self) {
-        if let Some(taken) = self.taken.take() {
-            self.forget(&taken, None);
-        }
-    }
-}
-
-/// A name that is registered again after every loss, from [`Registry::keep`].
-#[derive(Debug)]
-#[must_use = "dropping it gives the name back"]
-pub struct Kept {
-    task: tokio::task::AbortHandle,
-    current: tokio::sync::watch::Receiver<Option<Token>>,
-}
-
-impl Kept {
-    pub(crate) fn new(
-        task: tokio::task::AbortHandle,
-        current: tokio::sync::watch::Receiver<Option<Token>>,
-    ) -> Self {
-        Self { task, current }
-    }
-
-    /// The token, while the name is this process's.
-    #[must_use]
-    pub fn token(&self) -> Option<Token> {
-        *self.current.borrow()
-    }
-
-    /// Waits until the name is this process's.
-    pub async fn held(&mut self) -> Option<Token> {
-        self.current.wait_for(Option::is_some).await.ok().and_then(|token| *token)
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }

@@ -1,0 +1,186 @@
+//! The leader of a scope, its members, and work that runs in one process of them.
+
+use tenure::{
+    Election, Holder, LeadError, Leadership, MemberView, NameError, Stopping, TermNumber, Value,
+};
+
+use crate::registry::SEPARATOR;
+use crate::{RegisterError, Registered, Registry};
+
+impl Registry {
+    /// Runs `work` in one process at a time, and publishes that process under the name: an
+    /// election of the scope's and the name's, and its binding under the fence of the term.
+    /// Returns when the work does; if the leadership is lost first, it stands again.
+    ///
+    /// The work runs as under [`Election::lead`](tenure::Election::lead): it is cancelled the
+    /// moment the leadership is lost; asked to stop, [`Leadership::stopping`] fires inside, and
+    /// it may finish within the drain; the term is released after it. The name is given back
+    /// when the work has ended, before the term: whoever finds it finds a process that leads.
+    ///
+    /// The work begins when the name is registered. As long as another process has it, this
+    /// one waits, and leads meanwhile: a predecessor whose drop of the name is on its way, or
+    /// a process that registered the name by itself.
+    pub async fn singleton<W, F, T>(
+        &self,
+        name: &str,
+        value: Value,
+        mut work: W,
+    ) -> Result<T, RegisterError>
+    where
+        W: FnMut(Leadership) -> F,
+        F: Future<Output = T>,
+    {
+        let full = self.full(name)?;
+        let capabilities = self.tenure().capabilities();
+        if !capabilities.keeps_names().map_err(tenure::Error::from)?.fenced {
+            return Err(tenure::Error::from(capabilities.without_fence()).into());
+        }
+        let election = self.tenure().election(full.as_str());
+        loop {
+            let (work, value) = (&mut work, value.clone());
+            let reign = election.lead(|leadership| async move {
+                let Some(taken) = self.publish(name, value, &leadership).await? else {
+                    return Ok(None);
+                };
+                let done = run_published(&taken, leadership, work).await;
+                match taken.release().await {
+                    // It is over with the life, or will be when the store can be reached.
+                    Ok(()) | Err(RegisterError::Gone(_) | RegisterError::Unknown { .. }) => {
+                        Ok(Some(done))
+                    }
+                    Err(error) => Err(error),
+                }
+            });
+            match reign.await {
+                Ok(Some(done)) => return Ok(done),
+                Ok(None) | Err(LeadError::Lost(_)) => {}
+                Err(LeadError::Work(error)) => return Err(error),
+                Err(LeadError::Campaign(error)) => return Err(error.into()),
+                Err(LeadError::Panicked(text)) => return Err(RegisterError::Panicked(text)),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Registers the name under the fence of the term, and waits while another has it. `None`
+    /// if the leadership is asked to stop, or over, before.
+    async fn publish(
+        &self,
+        name: &str,
+        value: Value,
+        leadership: &Leadership,
+    ) -> Result<Option<Registered>, RegisterError> {
+        let mut watch = self.watch(name);
+        let full = self.full(name)?;
+        loop {
+            let names = self.names();
+            let take = names.take_fenced(full.clone(), value.clone(), leadership);
+            let binding = match take.await {
+                Ok(taken) => return Ok(Some(self.registered(taken).await)),
+                Err(NameError::Taken(binding)) => binding,
+                Err(NameError::Fenced { .. } | NameError::Gone(_)) => return Ok(None),
+                // Nothing of it stays: see `NameError::Unknown`.
+                Err(NameError::Unknown { .. }) if leadership.is_current() => continue,
+                Err(error) => return Err(error.into()),
+            };
+            tracing::info!(target: "tenure", name, token = binding.token.get(), "a singleton waits for its name, which another has");
+            tokio::select! {
+                () = self.freed(name, &binding, &mut watch) => {}
+                _ = leadership.stopping() => return Ok(None),
+            }
+        }
+    }
+
+    /// The election for the leader of the scope.
+    #[must_use]
+    pub fn leader_election(&self) -> Election {
+        self.tenure().election(self.leader_key())
+    }
+
+    /// The name of that election: other languages find the leader under it.
+    #[must_use]
+    pub fn leader_key(&self) -> String {
+        format!("registry{SEPARATOR}{}", self.scope_name())
+    }
+
+    /// Stands for the leadership of the scope until the [`Standing`] is dropped, again after
+    /// every loss. Asked to step down it does so at once: the scope's leader does no work.
+    ///
+    /// Nobody stands unless the application says so here. No registration needs a leader, and
+    /// a candidacy for each scope and process is what a program with many scopes would pay for
+    /// nothing. Where other work is to follow the leader, lead
+    /// [`leader_election`](Self::leader_election) instead.
+    pub fn stand(&self) -> Result<Standing, RegisterError> {
+        let election = self.leader_election();
+        election.name()?;
+        let task = tokio::spawn(async move {
+            let idle = |leadership: Leadership| async move {
+                let _: Stopping = leadership.stopping().await;
+                Ok::<_, std::convert::Infallible>(std::ops::ControlFlow::<()>::Continue(()))
+            };
+            if let Err(error) = election.lead_always(idle).await {
+                tracing::debug!(target: "tenure", %error, "no longer stands for the scope");
+            }
+        });
+        Ok(Standing { task: task.abort_handle() })
+    }
+
+    /// Who leads the scope, if somebody does, from the store. No registration depends on it.
+    pub async fn leader(&self) -> Result<Option<Holder>, RegisterError> {
+        Ok(self.leader_election().leader().await?)
+    }
+
+    /// The number of the scope's newest term, from the store: it rises with every leader.
+    pub async fn epoch(&self) -> Result<TermNumber, RegisterError> {
+        Ok(self.leader_election().view().await?.number)
+    }
+
+    /// The live members of the namespace as this process knows them, without a request: one
+    /// that joined is here within a heartbeat, one that is gone has gone with its ttl.
+    #[must_use]
+    pub fn members(&self) -> Vec<MemberView> {
+        let members = self.follower().members.load();
+        let now = self.tenure().now();
+        let lives = |view: &&MemberView| members.asked + view.remaining > now;
+        members.views.iter().filter(lives).cloned().collect()
+    }
+
+    /// The live members of the namespace, from the store.
+    pub async fn members_consistent(&self) -> Result<Vec<MemberView>, RegisterError> {
+        Ok(self.tenure().members().await?)
+    }
+}
+
+/// Runs the work. If the name is lost although the term is not, which only a store does that
+/// was rolled back, the work is asked to stop: nobody finds it any more.
+async fn run_published<W, F, T>(taken: &Registered, leadership: Leadership, work: &mut W) -> T
+where
+    W: FnMut(Leadership) -> F,
+    F: Future<Output = T>,
+{
+    let stop = leadership.clone();
+    let done = work(leadership);
+    tokio::pin!(done);
+    tokio::select! {
+        biased;
+        done = &mut done => return done,
+        _ = taken.lost() => {}
+    }
+    // A member that is shut down has asked it already.
+    let _ = stop.stop();
+    drop(stop);
+    done.await
+}
+
+/// A candidacy for the leadership of a scope, from [`Registry::stand`].
+#[derive(Debug)]
+#[must_use = "dropping it withdraws"]
+pub struct Standing {
+    task: tokio::task::AbortHandle,
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

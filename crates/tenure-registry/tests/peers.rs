@@ -1,0 +1,248 @@
+//! What users of other registries report, each as a test of this one. The names of the peers'
+//! issues stand in the comments; what is tested elsewhere is listed in the track record.
+
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use tenure::testing::{Fault, Stage, StoreVerb};
+use tenure::{MemberId, Value};
+use tenure_registry::{RegisterError, Registry};
+use tenure_testkit::within;
+
+async fn two() -> (Stage, Registry, Registry) {
+    let stage = Stage::new();
+    let a = Registry::open(&stage.connect("a").await.unwrap(), "s").unwrap();
+    let b = Registry::open(&stage.connect("b").await.unwrap(), "s").unwrap();
+    within(a.ready()).await.unwrap();
+    within(b.ready()).await.unwrap();
+    (stage, a, b)
+}
+
+async fn passes(stage: &Stage, holds: impl Fn() -> bool) {
+    while !holds() {
+        stage.advance(Duration::from_millis(500)).await;
+    }
+}
+
+/// Horde #258: values vanish. A value that was set is in every copy, also in one that was cut
+/// off meanwhile and in one that opens later.
+#[tokio::test]
+async fn a_value_does_not_vanish() {
+    let (stage, a, b) = two().await;
+    let mine = a.register("n", Value::empty()).await.unwrap();
+    stage.faults().script(StoreVerb::Names, [Fault::FailBefore; 6]);
+    for n in 0..20 {
+        mine.set(Value::at(format!("h:{n}")).unwrap()).await.unwrap();
+    }
+    let last = |found: tenure_registry::Found| found.value().endpoint() == Some("h:19");
+    within(passes(&stage, || b.lookup("n").is_some_and(last))).await;
+    let late = Registry::open(&stage.connect("c").await.unwrap(), "s").unwrap();
+    within(late.ready()).await.unwrap();
+    assert!(late.lookup("n").is_some_and(last));
+}
+
+/// gproc #30: a name is never freed. It is free when its handle is dropped, when the attempt to
+/// register it is given up half way, and when its owner is gone.
+#[tokio::test]
+async fn a_name_is_always_freed() {
+    let (stage, a, b) = two().await;
+    drop(a.register("n", Value::empty()).await.unwrap());
+    drop(within(b.lock("n", Value::empty())).await.unwrap());
+    // The caller stops waiting while the request is on its way.
+    stage.faults().script(StoreVerb::Bind, [Fault::Hold]);
+    let given_up = tokio::time::timeout(Duration::from_millis(50), a.register("m", Value::empty()));
+    assert!(given_up.await.is_err());
+    stage.faults().let_go();
+    let freed = async {
+        loop {
+            stage.advance(Duration::from_millis(500)).await;
+            if let Ok(mine) = b.register("m", Value::empty()).await {
+                break mine;
+            }
+        }
+    };
+    assert!(within(freed).await.is_current());
+}
+
+/// swarm #86, #124: two copies after a heal. The one that was cut off has lost the name before
+/// the other could take it, and does not have it after the heal.
+#[tokio::test]
+async fn after_a_heal_there_is_one_owner() {
+    let (stage, a, b) = two().await;
+    let mine = a.register("n", Value::empty()).await.unwrap();
+    stage.outage(true);
+    let cut = async {
+        while mine.is_current() {
+            stage.advance(Duration::from_millis(500)).await;
+        }
+    };
+    within(cut).await;
+    within(mine.lost()).await;
+    stage.outage(false);
+    let taken = async {
+        loop {
+            stage.advance(Duration::from_millis(500)).await;
+            if let Ok(theirs) = b.register("n", Value::empty()).await {
+                break theirs;
+            }
+        }
+    };
+    let theirs = within(taken).await;
+    assert!(theirs.token() > mine.token() && !mine.is_current());
+    // Giving the lost one back does nothing to the new one.
+    drop(within(mine.release()).await);
+    stage.advance(Duration::from_secs(5)).await;
+    assert!(theirs.is_current());
+    assert_eq!(a.lookup_consistent("n").await.unwrap().unwrap().token, theirs.token());
+}
+
+/// kameo #131: a duplicate registration corrupts the table. It is refused, and what was there
+/// is as it was: for both who ask, in both copies, and in the store.
+#[tokio::test]
+async fn a_duplicate_changes_nothing() {
+    let (stage, a, b) = two().await;
+    let mine = a.register("n", Value::at("h:1").unwrap()).await.unwrap();
+    for names in [&a, &b, &a] {
+        let refused = names.register("n", Value::at("h:2").unwrap()).await.unwrap_err();
+        assert!(matches!(refused, RegisterError::Taken(_)), "{refused}");
+    }
+    stage.advance(Duration::from_secs(5)).await;
+    within(b.reached(mine.rev())).await.unwrap();
+    for names in [&a, &b] {
+        let found = names.lookup("n").unwrap();
+        assert_eq!((found.token(), found.value().endpoint()), (mine.token(), Some("h:1")));
+        assert_eq!(names.all().len(), 1);
+    }
+    mine.release().await.unwrap();
+    assert!(b.lookup_consistent("n").await.unwrap().is_none());
+}
+
+/// etcd #14189: a client stops renewing in silence. An owner that cannot renew is told before
+/// anybody else can have the name, without a request, and says so by itself.
+#[tokio::test]
+async fn an_owner_that_cannot_renew_is_told() {
+    let (stage, a, _) = two().await;
+    let mine = a.register("n", Value::empty()).await.unwrap();
+    stage.faults().script(StoreVerb::Heartbeat, [Fault::Hang; 100]);
+    let lost = async {
+        tokio::select! {
+            reason = mine.lost() => reason,
+            () = async { loop { stage.advance(Duration::from_millis(500)).await } } => unreachable!(),
+        }
+    };
+    assert_eq!(within(lost).await, tenure::LostReason::TrustEnded);
+    assert!(!mine.is_current());
+    let there = a.lookup_consistent("n").await.unwrap();
+    assert!(there.is_none_or(|binding| binding.token == mine.token()), "nobody else has it yet");
+}
+
+/// syn #84: a start takes two minutes where there are twelve nodes. What a process asks of the
+/// store when it opens a registry does not depend on how many others there are.
+#[tokio::test]
+async fn opening_costs_the_same_however_many_there_are() {
+    let stage = Stage::new();
+    let mut open = Vec::new();
+    let (mut costs, mut owned) = (Vec::new(), Vec::new());
+    for n in 0..12 {
+        let before = stage.faults().counts();
+        let member = stage.connect(&format!("p{n}")).await.unwrap();
+        let names = Registry::open(&member, "s").unwrap();
+        within(names.ready()).await.unwrap();
+        let after = stage.faults().counts();
+        let calls = |verb| after.calls(verb) - before.calls(verb);
+        costs.push((calls(StoreVerb::Bind), calls(StoreVerb::Claim)));
+        let all = names.register_all((0..50).map(|i| (format!("{n}/{i}"), Value::empty()))).await;
+        owned.extend(all.unwrap().into_iter().map(Result::unwrap));
+        open.push(names);
+    }
+    assert!(costs.iter().all(|cost| *cost == (0, 0)), "{costs:?}");
+    let newest = owned.iter().map(tenure_registry::Registered::rev).max().unwrap();
+    for names in &open {
+        within(names.reached(newest)).await.unwrap();
+        assert_eq!(names.all().len(), 600);
+    }
+}
+
+/// otp #3923: it hangs for hours. A store that does not answer is an error after the ttl, which
+/// says *unknown* and not *taken*; what it did all the same is undone.
+#[tokio::test]
+async fn a_store_that_does_not_answer_is_unknown_and_not_taken() {
+    let (stage, a, b) = two().await;
+    stage.faults().script(StoreVerb::Bind, [Fault::HoldReply; 6]);
+    let asks = tokio::spawn(async move { a.register("n", Value::empty()).await });
+    let answered = async {
+        while !asks.is_finished() {
+            stage.advance(Duration::from_secs(1)).await;
+        }
+        asks.await.unwrap()
+    };
+    let refused = within(answered).await.expect_err("nothing was answered");
+    let RegisterError::Unknown { waited, .. } = &refused else { panic!("{refused}") };
+    assert_eq!(*waited, Duration::from_secs(10));
+    assert!(refused.to_string().contains("may have been done, and is undone"), "{refused}");
+    let freed = async {
+        loop {
+            stage.faults().let_go();
+            stage.advance(Duration::from_secs(1)).await;
+            let asks = b.clone();
+            let asks = tokio::spawn(async move { asks.register("n", Value::empty()).await });
+            while !asks.is_finished() {
+                stage.faults().let_go();
+                stage.advance(Duration::from_millis(500)).await;
+            }
+            if let Ok(mine) = asks.await.unwrap() {
+                break mine;
+            }
+        }
+    };
+    assert!(within(freed).await.is_current());
+}
+
+/// DGen 0.4.1: unregistering deletes another's binding. A release names its token: what was
+/// lost before is not given back in another's name.
+#[tokio::test]
+async fn a_release_does_not_touch_the_next_owner() {
+    let (stage, a, b) = two().await;
+    let mine = a.register("n", Value::empty()).await.unwrap();
+    let operator = stage.connect("operator").await.unwrap();
+    operator.evict(&MemberId::new("a").unwrap(), true).await.unwrap();
+    let theirs = within(b.lock("n", Value::empty())).await.unwrap();
+    // The old owner does not know yet, and gives it back; later it drops what it lost.
+    drop(within(mine.release()).await);
+    stage.advance(Duration::from_secs(5)).await;
+    let there = a.lookup_consistent("n").await.unwrap().unwrap();
+    assert_eq!(there.token, theirs.token());
+    assert!(theirs.is_current());
+}
+
+/// DGen 0.3: two owners in six steps, by an acknowledgement that never touched the store. (1) A
+/// registers, (2) and the answer is lost; (3) A's life ends; (4) B takes the name; (5) A's
+/// request arrives once more; (6) A hears an answer. A must not own it.
+#[tokio::test]
+async fn a_late_answer_makes_no_second_owner() {
+    let (stage, a, b) = two().await;
+    let _other = a.register("other", Value::empty()).await.unwrap();
+    stage.faults().script(StoreVerb::Bind, [Fault::Late]);
+    let asks = tokio::spawn({
+        let a = a.clone();
+        async move { a.register("n", Value::empty()).await }
+    });
+    stage.settle().await;
+    let operator = stage.connect("operator").await.unwrap();
+    operator.evict(&MemberId::new("a").unwrap(), true).await.unwrap();
+    let theirs = within(b.lock("n", Value::empty())).await.unwrap();
+    stage.faults().deliver_late().await.unwrap();
+    let answered = async {
+        while !asks.is_finished() {
+            stage.advance(Duration::from_millis(500)).await;
+        }
+        asks.await.unwrap()
+    };
+    match within(answered).await {
+        Ok(mine) => panic!("two owners: tokens {} and {}", mine.token(), theirs.token()),
+        Err(RegisterError::Taken(binding)) => assert_eq!(binding.token, theirs.token()),
+        Err(other) => panic!("{other}"),
+    }
+    assert!(theirs.is_current());
+}

@@ -1,0 +1,206 @@
+//! Real processes that are stopped and killed.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use common::{Process, fresh_name, hear, open, postgres_url, role, say, within};
+use rustix::process::Signal;
+use tenure::Value;
+use tenure_testkit::{Dice, stamp};
+
+const NAMES: usize = 100;
+const FIGHTERS: usize = 16;
+/// Short, so that a stopped process is past it in a moment.
+const TTL: Duration = Duration::from_millis(800);
+
+/// A number that a person may change for a longer run.
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Owns names at random, and writes down between which moments it surely did: from after the
+/// first time that `is_current()` was true to before the last time.
+async fn fight(file: &str, log: &str, me: &str) {
+    let names = open(&format!("sqlite:{file}"), "default", me, TTL).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let told = stop.clone();
+    std::thread::spawn(move || {
+        hear();
+        told.store(true, Ordering::Relaxed);
+    });
+    let mut log = std::fs::File::options().append(true).create(true).open(log).unwrap();
+    let mut dice = Dice::new(stamp());
+    while !stop.load(Ordering::Relaxed) {
+        let name = format!("n{}", dice.below(NAMES));
+        let Ok(mine) = names.register(&name, Value::empty()).await else { continue };
+        if !mine.is_current() {
+            continue;
+        }
+        let from = stamp();
+        let mut until = from;
+        for _ in 0..dice.below(40) {
+            let before = stamp();
+            if !mine.is_current() {
+                break;
+            }
+            until = before.max(from);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let mut line = String::new();
+        writeln!(line, "{name} {} {from} {until} {me}", mine.token()).unwrap();
+        log.write_all(line.as_bytes()).unwrap();
+        if dice.below(4) > 0 {
+            drop(mine.release().await);
+        }
+    }
+}
+
+/// U1, U2, U6: sixteen processes fight for a hundred names while they are stopped past their
+/// ttl and killed. On the clock that all processes of a machine share, no two intervals of
+/// ownership of a name overlap, and tokens rise. `TENURE_FIGHT_SECONDS=60` fights longer.
+#[test]
+fn no_name_has_two_owners_while_processes_are_stopped_and_killed() {
+    if let Some(role) = role() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        return runtime.block_on(fight(&role[0], &role[1], &role[2]));
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("names.db");
+    let start = |n: usize, life: usize| {
+        let log = dir.path().join(format!("log-{n}"));
+        let (file, log) = (file.to_str().unwrap(), log.to_str().unwrap());
+        let entry = "no_name_has_two_owners_while_processes_are_stopped_and_killed";
+        Process::start(entry, &[file, log, &format!("p{n}-{life}")])
+    };
+    let mut fighters: Vec<_> = (0..FIGHTERS).map(|n| start(n, 0)).collect();
+    let limit = Duration::from_secs(setting("TENURE_FIGHT_SECONDS", 6));
+    let (began, mut dice) = (Instant::now(), Dice::new(7));
+    let (mut stopped, mut kills) = (Vec::<(Instant, usize)>::new(), 0);
+    while began.elapsed() < limit || kills < 3 {
+        std::thread::sleep(Duration::from_millis(100));
+        stopped.retain(|(at, n)| {
+            let goes_on = at.elapsed() > TTL * 2;
+            if goes_on {
+                fighters[*n].signal(Signal::CONT);
+            }
+            !goes_on
+        });
+        let n = dice.below(FIGHTERS);
+        if stopped.iter().any(|(_, other)| *other == n) {
+            continue;
+        }
+        match dice.below(4) {
+            0 => {
+                fighters[n].kill();
+                kills += 1;
+                fighters[n] = start(n, kills);
+            }
+            1 => {
+                fighters[n].signal(Signal::STOP);
+                stopped.push((Instant::now(), n));
+            }
+            _ => {}
+        }
+    }
+    stopped.iter().for_each(|(_, n)| fighters[*n].signal(Signal::CONT));
+    fighters.iter_mut().for_each(Process::ends);
+    let held = read_logs(dir.path());
+    let count: usize = held.values().map(Vec::len).sum();
+    assert!(count > NAMES, "only {count} registrations: they do not fight");
+    for (name, mut intervals) in held {
+        intervals.sort();
+        for pair in intervals.windows(2) {
+            let [(first, _, end, one), (second, begin, _, two)] = pair else { unreachable!() };
+            assert!(first < second, "{name}: token {first} was given to {one} and {two}");
+            assert!(end <= begin, "{name} was {one}'s until {end} and {two}'s from {begin}");
+        }
+    }
+}
+
+type Held = (u64, u64, u64, String);
+
+/// Token, from, until and owner of each registration, by name.
+fn read_logs(dir: &Path) -> BTreeMap<String, Vec<Held>> {
+    let mut held: BTreeMap<String, Vec<Held>> = BTreeMap::new();
+    for n in 0..FIGHTERS {
+        let text = std::fs::read_to_string(dir.join(format!("log-{n}"))).unwrap_or_default();
+        for line in text.lines() {
+            let words: Vec<_> = line.split(' ').collect();
+            // The last line of one that was killed may be cut short.
+            let [name, token, from, until, owner] = words[..] else { continue };
+            let number = |word: &str| word.parse::<u64>().unwrap();
+            let of = (number(token), number(from), number(until), owner.to_owned());
+            held.entry(name.to_owned()).or_default().push(of);
+        }
+    }
+    held
+}
+
+/// M5, R4, U8: a process is killed that owns a hundred thousand names. Every copy drops all of
+/// them in one step, and one of them is taken as soon as the ttl is over: nobody writes
+/// anything for each of them.
+#[test]
+fn the_names_of_a_killed_process_go_together() {
+    let entry = "the_names_of_a_killed_process_go_together";
+    let count = usize::try_from(setting("TENURE_OWNED_NAMES", 100_000)).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let ttl = Duration::from_secs(10);
+    if let Some(role) = role() {
+        return runtime.block_on(async {
+            let names = open(&role[0], &role[1], "owner", ttl).await;
+            let batch = (0..count).map(|n| (format!("n{n}"), Value::empty()));
+            let all = names.register_all(batch).await.unwrap();
+            assert!(all.iter().all(Result::is_ok), "{:?}", all.iter().find(|one| one.is_err()));
+            say("owns");
+            std::future::pending::<()>().await;
+        });
+    }
+    let (url, ns) = (postgres_url(), fresh_name("owned"));
+    let mut owner = Process::start(entry, &[&url, &ns]);
+    assert_eq!(owner.hears(), "owns");
+    runtime.block_on(async {
+        let (a, b) = (open(&url, &ns, "a", ttl).await, open(&url, &ns, "b", ttl).await);
+        assert_eq!((a.all().len(), b.all().len()), (count, count));
+        let token = a.lookup("n7").unwrap().token();
+        owner.kill();
+        let killed = Instant::now();
+        for names in [&a, &b] {
+            let mut seen = names.all().len();
+            while seen > 0 {
+                assert_eq!(seen, count, "some were dropped before others");
+                assert!(killed.elapsed() < Duration::from_secs(60), "they stay");
+                tokio::time::sleep(Duration::from_millis(2)).await;
+                seen = names.all().len();
+            }
+        }
+        let took = Instant::now();
+        let mine = within(a.register("n7", Value::empty())).await.unwrap();
+        println!("dropped after {:?}, taken in {:?}", killed.elapsed(), took.elapsed());
+        assert!(mine.token() > token);
+        within(b.reached(mine.rev())).await.unwrap();
+        assert_eq!(b.all().len(), 1);
+    });
+}
+
+/// The worked example of the documentation, as it stands there.
+#[test]
+fn sessions_move_from_a_process_that_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", dir.path().join("sessions.db").display());
+    let here = std::env::current_exe().unwrap();
+    let program = here.parent().unwrap().parent().unwrap().join("examples/sessions");
+    let run = std::process::Command::new(&program).arg(url).output();
+    let run = run.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
+    assert!(said.contains("4 sessions moved, 16 stayed"), "{said}");
+}
