@@ -70,6 +70,12 @@ impl<'a> Columns<'a> {
     }
 }
 
+/// A column, if there is anything in it: none costs the database less than many that are
+/// empty.
+fn some<T>(column: &[Option<T>]) -> Option<&[Option<T>]> {
+    column.iter().any(Option::is_some).then_some(column)
+}
+
 /// A nonce may be any number: one that nobody in particular draws is drawn at random.
 fn nonce(nonce: Nonce) -> i64 {
     nonce.get().cast_signed()
@@ -102,11 +108,11 @@ impl Verbs<'_> {
                     (&columns.names, Type::TEXT_ARRAY),
                     (&columns.nonces, Type::INT8_ARRAY),
                     (&columns.whats, Type::TEXT_ARRAY),
-                    (&columns.endpoints, Type::TEXT_ARRAY),
-                    (&columns.indexes, Type::TEXT_ARRAY),
-                    (&columns.datas, Type::BYTEA_ARRAY),
-                    (&columns.tokens, Type::INT8_ARRAY),
-                    (&columns.expects, Type::INT8_ARRAY),
+                    (&some(&columns.endpoints), Type::TEXT_ARRAY),
+                    (&some(&columns.indexes), Type::TEXT_ARRAY),
+                    (&some(&columns.datas), Type::BYTEA_ARRAY),
+                    (&some(&columns.tokens), Type::INT8_ARRAY),
+                    (&some(&columns.expects), Type::INT8_ARRAY),
                     (&election, Type::TEXT),
                     (&number, Type::INT8),
                     (&self.lock_wait, Type::INT4),
@@ -197,6 +203,7 @@ fn bindings(bind: &Bind, rows: &[Row]) -> Result<Bindings> {
                 let newest = TermNumber::new(unsigned(get(row, "newest")?));
                 Ok(Bindings::Fenced { newest })
             }
+            "made" => made(bind, row),
             other => Err(damaged(format_args!("{other:?} to a change of names"))),
         };
     }
@@ -206,6 +213,22 @@ fn bindings(bind: &Bind, rows: &[Row]) -> Result<Bindings> {
     }
     let answers = bind.ops.iter().zip(rows).map(|(op, row)| answer(op, row));
     Ok(Bindings::Answered(answers.collect::<Result<_>>()?))
+}
+
+/// All of these names were taken anew, one after the other.
+fn made(bind: &Bind, row: &Row) -> Result<Bindings> {
+    let owner = owner(row)?;
+    let after: i64 = get(row, "rev")?;
+    let remaining = span(get(row, "left_us")?);
+    let bound_at = Timestamp::from_unix_millis(unsigned(get(row, "bound_ms")?));
+    let bound = |(op, rev): (&BindOp, u64)| {
+        let value = written(op).cloned().unwrap_or_default();
+        let (name, token, rev) = (op.name.clone(), Token::new(rev), Rev::new(rev));
+        let owner = owner.clone();
+        BindAnswer::Bound(Binding { name, token, rev, owner, value, remaining, bound_at })
+    };
+    let answers = bind.ops.iter().zip(unsigned(after) + 1..).map(bound);
+    Ok(Bindings::Answered(answers.collect()))
 }
 
 fn answer(op: &BindOp, row: &Row) -> Result<BindAnswer> {

@@ -67,7 +67,7 @@ impl Texts {
             bind: prepared(
                 "SELECT op, outcome, token, rev, owner, life::text, endpoint, idx::text, data, \
                  left_us, bound_ms, newest, told FROM {schema}.bind($1, $2, $3, $4, $5, $6, $7, \
-                 $8, $9::text[]::jsonb[], $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+                 $8, $9::text[]::jsonb[], $10, $11, $12, $13, $14, $15, $16, $17, $18, true)",
             ),
             names: prepared(
                 "SELECT kind, name, token, rev, owner, life::text, endpoint, idx::text, data, \

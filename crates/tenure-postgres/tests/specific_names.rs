@@ -98,6 +98,125 @@ async fn each_name_has_one_owner_whoever_is_first() {
     assert_eq!(all.len(), 40, "each has a token of its own");
 }
 
+/// The names of a batch, so many that they are made by one statement if all are new.
+fn batch(prefix: &str, from: u64) -> impl DoubleEndedIterator<Item = BindOp> {
+    (from..from + 12).map(move |nonce| take(&format!("{prefix}{nonce}"), nonce))
+}
+
+/// U1: many take batches that overlap, in different orders. Nobody waits for ever, and each
+/// name has one owner.
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_that_overlap_end_and_each_name_has_one_owner() {
+    let place = Place::new();
+    let mut racers = tokio::task::JoinSet::new();
+    for life in 1..=3_u64 {
+        let store = place.open().await;
+        let me = joined(&store, &format!("m{life}"), life.into()).await;
+        racers.spawn(async move {
+            let mut own = Vec::new();
+            for round in 0..60 {
+                let mut ops: Vec<_> = batch("n", round * 12 + life * 4).collect();
+                if life == 2 {
+                    ops.reverse();
+                }
+                let answers = store.bind(&ns(), &Bind::new(me.clone(), TTL, ops)).await.unwrap();
+                let Bindings::Answered(answers) = answers else { panic!("{answers:?}") };
+                own.extend(answers.into_iter().filter_map(|answer| match answer {
+                    BindAnswer::Bound(binding) => Some((binding.name, binding.token)),
+                    BindAnswer::Taken(_) => None,
+                    other => panic!("{other:?}"),
+                }));
+            }
+            own
+        });
+    }
+    let mut all: Vec<_> = racers.join_all().await.into_iter().flatten().collect();
+    let count = all.len();
+    all.sort();
+    all.dedup_by(|a, b| a.0 == b.0);
+    assert_eq!(all.len(), count, "each has one owner");
+    all.sort_by_key(|(_, token)| *token);
+    all.dedup_by_key(|(_, token)| *token);
+    assert_eq!(all.len(), count, "each has a token of its own");
+    let store = place.open().await;
+    let view = store.names(&ns(), &WhichNames::Prefix(String::new())).await.unwrap();
+    let there: Vec<_> = view.bindings.into_iter().map(|found| (found.name, found.token)).collect();
+    all.sort();
+    assert_eq!(there, all);
+}
+
+/// Q10: a batch does not wait for a transaction that deletes one of its names.
+#[tokio::test]
+async fn a_batch_does_not_wait_for_a_name_that_is_being_deleted() {
+    let (place, mut client) = (Place::new(), admin().await);
+    let store = place.open().await;
+    let (a, b) = (joined(&store, "a", 1).await, joined(&store, "b", 2).await);
+    bound(&store, &b, take("n5", 1)).await;
+    store.leave(&ns(), &b).await.unwrap();
+    // As if there had been more than the end of the life cleared away.
+    let put_back = "INSERT INTO {s}.names SELECT 'default', 'n5', 1, 1, 'b', gen_random_uuid(), \
+                    NULL, 1, NULL, '{}', '', now()";
+    place.sql(put_back).await;
+    let tx = client.transaction().await.unwrap();
+    tx.batch_execute(&format!("DELETE FROM {}.names", place.schema)).await.unwrap();
+    let all = Bind::new(a.clone(), TTL, batch("n", 1));
+    let answered = tokio::time::timeout(TTL / 2, store.bind(&ns(), &all)).await;
+    let Ok(Ok(Bindings::Answered(answers))) = answered else { panic!("{answered:?}") };
+    for answer in &answers {
+        match answer {
+            BindAnswer::Busy(of) => assert_eq!(*of, name("n5")),
+            BindAnswer::Bound(binding) => assert_ne!(binding.name, name("n5")),
+            other => panic!("{other:?}"),
+        }
+    }
+    tx.commit().await.unwrap();
+    assert_eq!(bound(&store, &a, take("n5", 5)).await.owner, Some(a));
+}
+
+/// What is told in one row is told in a row for each to whoever does not ask for less.
+#[tokio::test]
+async fn a_batch_of_new_names_is_answered_in_full_or_in_short() {
+    let (place, client) = (Place::new(), admin().await);
+    let store = place.open().await;
+    let a = joined(&store, "a", 1).await;
+    let call = |prefix: char, brief: bool| {
+        format!(
+            "SELECT op, outcome, rev, token, name, owner FROM {}.bind('default', 'a', '{}', \
+             60000000, ARRAY(SELECT '{prefix}' || n FROM generate_series(1, 9) n), \
+             ARRAY(SELECT generate_series(1, 9)), array_fill('take'::text, '{{9}}'), \
+             p_brief => {brief})",
+            place.schema, a.incarnation
+        )
+    };
+    let rows = client.query(&call('n', false), &[]).await.unwrap();
+    let told: Vec<(i32, &str, i64, i64, &str, &str)> =
+        rows.iter().map(|r| (r.get(0), r.get(1), r.get(2), r.get(3), r.get(4), r.get(5))).collect();
+    let first = told[0].2;
+    let names: Vec<_> = (1..=9).map(|n| format!("n{n}")).collect();
+    let expected = (1..).zip(first..).zip(&names);
+    let expected = expected.map(|((op, rev), name)| (op, "bound", rev, rev, name.as_str(), "a"));
+    assert_eq!(told, expected.collect::<Vec<_>>());
+    let rows = client.query(&call('m', true), &[]).await.unwrap();
+    assert_eq!(rows.len(), 1);
+    let told: (i32, &str, i64) = (rows[0].get(0), rows[0].get(1), rows[0].get(2));
+    assert_eq!(told, (0, "made", first + 8));
+    // The library asks for it in short, and shows the same.
+    let all = Bind::new(a.clone(), TTL, batch("o", 1));
+    let Bindings::Answered(answers) = store.bind(&ns(), &all).await.unwrap() else { panic!() };
+    assert_eq!(answers.len(), 12);
+    let named = WhichNames::Prefix("o".into());
+    let mut there = store.names(&ns(), &named).await.unwrap().bindings;
+    there.sort_by_key(|binding| binding.rev);
+    // E2: the same batch again is answered with the same.
+    assert_eq!(store.bind(&ns(), &all).await.unwrap(), Bindings::Answered(answers.clone()));
+    for (answer, mut found) in answers.into_iter().zip(there) {
+        let BindAnswer::Bound(binding) = answer else { panic!("{answer:?}") };
+        assert!(found.remaining <= TTL && found.remaining > TTL / 2);
+        found.remaining = binding.remaining;
+        assert_eq!(binding, found);
+    }
+}
+
 /// Q2: while a term is being given to another nothing is bound under it, nor afterwards;
 /// and while names are bound under it nobody else is given it.
 #[tokio::test]

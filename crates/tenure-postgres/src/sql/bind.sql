@@ -1,6 +1,44 @@
 -- Taking, changing and dropping names: what is written, and the verb. What could go wrong
 -- stands in judge.sql.
 
+-- The revision at which none of these names is there, bound or void; NULL if one is. Each is
+-- looked up by its whole key: see _items().
+CREATE FUNCTION {schema}._none_there(p_ns text, p_names text[]) RETURNS bigint
+LANGUAGE sql STABLE AS $$
+    SELECT a.rev FROM names_at a WHERE a.ns = p_ns AND NOT EXISTS (
+        SELECT FROM unnest(p_names) AS t(name), LATERAL (
+            SELECT FROM names n WHERE n.ns = p_ns AND n.name = t.name OFFSET 0) n)
+$$;
+
+-- Takes many names, if none of them is there: what is to be written is the same for all,
+-- and nothing has to be judged. The caller has locked where they stand (p_rev), which was
+-- p_before as it is written down; at p_free none of them was there. Says whether it was done:
+-- the n-th then has token and revision p_rev + n. Nothing was done if one of them is there,
+-- bound or void, or is named twice.
+--
+-- Nobody adds a name without that lock and without writing another revision down: if p_free
+-- is still the last, none came after the look, and if it is not, they are looked for again.
+-- One that another transaction is about to delete is seen by that look and leads the longer
+-- way, on which it is not waited for (Q10): an INSERT would wait.
+CREATE FUNCTION {schema}._bind_new(
+    p_ns text, p_member text, p_life uuid, p_now timestamptz, p_before bigint, p_free bigint,
+    p_rev bigint, p_names text[], p_nonces bigint[], p_endpoints text[], p_indexes jsonb[],
+    p_datas bytea[]
+) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    IF p_free IS DISTINCT FROM p_before AND _none_there(p_ns, p_names) IS NULL THEN
+        RETURN false;
+    END IF;
+    INSERT INTO names (ns, name, token, rev, owner, life, by_life, nonce, endpoint, idx, data,
+        bound_at)
+    SELECT p_ns, t.name, p_rev + t.ord, p_rev + t.ord, p_member, p_life, p_life, t.nonce,
+           t.endpoint, coalesce(t.idx, '{}'), coalesce(t.data, ''), p_now
+    FROM unnest(p_names, p_nonces, p_endpoints, p_indexes, p_datas)
+        WITH ORDINALITY AS t(name, nonce, endpoint, idx, data, ord);
+    RETURN true;
+EXCEPTION WHEN unique_violation THEN RETURN false;
+END $$;
+
 -- Does what is asked of these names, of which none is there twice. The caller has locked
 -- where they stand (p_rev); says where they stand then.
 CREATE FUNCTION {schema}._bind_some(
@@ -180,16 +218,21 @@ END $$;
 CREATE FUNCTION {schema}._look_at_names(
     p_ns text, p_member text, p_life uuid, p_seen bigint, p_known bigint, p_names text[],
     p_nonces bigint[], p_whats text[], p_tokens bigint[], p_expects bigint[],
-    OUT enters boolean, OUT answers {schema}.bound[]
+    OUT enters boolean, OUT answers {schema}.bound[], OUT free bigint
 ) LANGUAGE plpgsql AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
-    v_taken boolean;
+    v_taken boolean := false;
     v_behind boolean := false;
 BEGIN
-    SELECT bool_and(j.verdict = 'taken'), coalesce(bool_or(j.verdict = 'expired'), false)
-        INTO v_taken, enters FROM _judge(p_ns, p_member, p_life, v_now, p_names, p_nonces,
-            p_whats, p_tokens, p_expects) j;
+    enters := false;
+    -- Of many, a short look at all of them tells whether there is anything to judge.
+    IF cardinality(p_names) > 8 THEN free := _none_there(p_ns, p_names); END IF;
+    IF free IS NULL THEN
+        SELECT bool_and(j.verdict = 'taken'), coalesce(bool_or(j.verdict = 'expired'), false)
+            INTO v_taken, enters FROM _judge(p_ns, p_member, p_life, v_now, p_names, p_nonces,
+                p_whats, p_tokens, p_expects) j;
+    END IF;
     IF p_life IS NOT NULL AND p_seen > 0 THEN
         PERFORM 1 FROM namespaces n WHERE n.ns = p_ns AND n.seq >= p_seen;
         v_behind := NOT FOUND;
@@ -210,19 +253,21 @@ BEGIN
 END $$;
 
 -- What bind() does, once it has entered the namespace if it has to. Whose ttl has run out
--- since it looked is "busy" this time.
+-- since it looked is "busy" this time. Of names that were all made anew by one statement it
+-- says after which revision, and nothing of each.
 CREATE FUNCTION {schema}._bind(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint, p_names text[], p_nonces bigint[],
     p_whats text[], p_endpoints text[], p_indexes jsonb[], p_datas bytea[], p_tokens bigint[],
     p_expects bigint[], p_election text, p_number bigint, p_seen bigint, p_told bigint,
-    p_known bigint, p_entered boolean,
+    p_known bigint, p_entered boolean, p_free bigint,
     OUT outcome text, OUT newest bigint, OUT answers {schema}.bound[], OUT renewed boolean,
-    OUT told boolean
+    OUT told boolean, OUT made_after bigint, OUT now timestamptz
 ) LANGUAGE plpgsql AS $$
 DECLARE
     v_open record := _open_names(p_ns, p_member, p_life, p_seen, p_told, p_known, p_election,
         p_number);
     v_done record;
+    v_rev bigint;
 BEGIN
     told := true;
     outcome := v_open.outcome;
@@ -239,18 +284,30 @@ BEGIN
                 p_whats, p_tokens, p_expects) j
             WHERE j.verdict = 'expired' GROUP BY j.owner ORDER BY min(j.ord)) e;
     END IF;
-    v_done := _bind_all(p_ns, p_member, p_life, v_open.now, v_open.rev, p_names, p_nonces,
-        p_whats, p_tokens, p_expects, p_endpoints, p_indexes, p_datas);
-    answers := v_done.answers;
-    IF v_done.rev > v_open.rev THEN
-        told := _names_written(p_ns, v_open.now, v_open.rev, v_done.rev, v_open.era,
-            v_open.kept_from, v_open.told_at);
-    END IF;
-    PERFORM 1 FROM unnest(answers) a
-        WHERE a.outcome = 'bound' AND a.life = p_life AND a.owner = p_member LIMIT 1;
-    renewed := FOUND;
+    now := v_open.now;
+    renewed := cardinality(p_names) > 8 AND 'take' = ALL (p_whats);
     IF renewed THEN
-        UPDATE members m SET ttl = p_ttl_us, expires_at = _after(v_open.now, p_ttl_us)
+        renewed := _bind_new(p_ns, p_member, p_life, now, v_open.before, p_free, v_open.rev,
+            p_names, p_nonces, p_endpoints, p_indexes, p_datas);
+    END IF;
+    IF renewed THEN
+        made_after := v_open.rev;
+        v_rev := v_open.rev + cardinality(p_names);
+    ELSE
+        v_done := _bind_all(p_ns, p_member, p_life, now, v_open.rev, p_names, p_nonces,
+            p_whats, p_tokens, p_expects, p_endpoints, p_indexes, p_datas);
+        answers := v_done.answers;
+        v_rev := v_done.rev;
+        PERFORM 1 FROM unnest(answers) a
+            WHERE a.outcome = 'bound' AND a.life = p_life AND a.owner = p_member LIMIT 1;
+        renewed := FOUND;
+    END IF;
+    IF v_rev > v_open.rev THEN
+        told := _names_written(p_ns, now, v_open.rev, v_rev, v_open.era, v_open.kept_from,
+            v_open.told_at);
+    END IF;
+    IF renewed THEN
+        UPDATE members m SET ttl = p_ttl_us, expires_at = _after(now, p_ttl_us)
             WHERE m.ns = p_ns AND m.id = p_member AND m.life = p_life;
     END IF;
     PERFORM _sweep_some_names(p_ns, 64 + cardinality(p_names));
@@ -263,13 +320,15 @@ END $$;
 -- another; "gone", with what is there instead; "busy" if a transaction holds it, to be asked
 -- again. One row "ended" or "superseded" if the caller is no member, or "fenced" with the
 -- newest number if it does not hold the term p_number of p_election: then nothing changed.
--- A NULL member binds to nobody alone. Being bound counts as a heartbeat.
+-- A NULL member binds to nobody alone. Being bound counts as a heartbeat. With p_brief many
+-- names that were all taken anew are one row "made": the n-th has token and revision rev + n.
 CREATE FUNCTION {schema}.bind(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint, p_names text[], p_nonces bigint[],
     p_whats text[], p_endpoints text[] DEFAULT NULL, p_indexes jsonb[] DEFAULT NULL,
     p_datas bytea[] DEFAULT NULL, p_tokens bigint[] DEFAULT NULL, p_expects bigint[] DEFAULT NULL,
     p_election text DEFAULT NULL, p_number bigint DEFAULT NULL, p_wait_ms integer DEFAULT 0,
-    p_seen bigint DEFAULT 0, p_known bigint DEFAULT 0, p_told bigint DEFAULT 0
+    p_seen bigint DEFAULT 0, p_known bigint DEFAULT 0, p_told bigint DEFAULT 0,
+    p_brief boolean DEFAULT false
 ) RETURNS TABLE (op integer, outcome text, name text, token bigint, rev bigint, owner text,
     life uuid, endpoint text, idx jsonb, data bytea, left_us bigint, bound_ms bigint,
     newest bigint, told boolean)
@@ -292,8 +351,16 @@ BEGIN
     END IF;
     v_all := _bind(p_ns, p_member, p_life, p_ttl_us, p_names, p_nonces, p_whats, p_endpoints,
         p_indexes, p_datas, p_tokens, p_expects, p_election, p_number, p_seen, p_told,
-        p_known, v_look.enters);
-    IF v_all.outcome IS NULL THEN
+        p_known, v_look.enters, v_look.free);
+    IF v_all.made_after IS NOT NULL AND p_brief THEN
+        RETURN QUERY SELECT 0, 'made', NULL, NULL::bigint, v_all.made_after, p_member, p_life,
+            NULL, NULL::jsonb, NULL::bytea, p_ttl_us, _ms(v_all.now), NULL::bigint, v_all.told;
+    ELSIF v_all.made_after IS NOT NULL THEN
+        RETURN QUERY SELECT t.ord::integer, 'bound', t.name, v_all.made_after + t.ord,
+                v_all.made_after + t.ord, p_member, p_life, NULL, NULL::jsonb, NULL::bytea,
+                p_ttl_us, _ms(v_all.now), NULL::bigint, v_all.told
+            FROM unnest(p_names) WITH ORDINALITY AS t(name, ord);
+    ELSIF v_all.outcome IS NULL THEN
         RETURN QUERY SELECT a.op, a.outcome, a.name, a.token, a.rev, a.owner, a.life, a.endpoint,
                 a.idx, a.data, CASE WHEN v_all.renewed AND a.life = p_life AND a.owner = p_member
                     THEN p_ttl_us ELSE a.left_us END, a.bound_ms, NULL::bigint, v_all.told

@@ -87,7 +87,8 @@ pub struct Names {
 }
 
 fn name(name: usize) -> Name {
-    Name::new(["n/a", "n/b", "n/\u{e9}", "m", "o", "n"][name]).unwrap()
+    let first = ["n/a", "n/b", "n/\u{e9}", "m", "o", "n"].get(name);
+    Name::new(first.map_or_else(|| format!("n/b/{name}"), |name| (*name).to_owned())).unwrap()
 }
 
 fn value(value: usize) -> Value {

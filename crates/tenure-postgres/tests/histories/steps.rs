@@ -8,8 +8,9 @@ pub const MEMBERS: usize = 4;
 /// How many elections there are. Most steps are about the first few, where members meet.
 pub const ELECTIONS: usize = 16;
 const CONTENDED: usize = 2;
-/// How many names there are.
-pub const NAMES: usize = 6;
+/// How many names there are. Most steps are about the first few.
+pub const NAMES: usize = 22;
+const CONTENDED_NAMES: usize = 6;
 
 /// One step, in one of two namespaces.
 #[derive(Clone, Debug)]
@@ -280,14 +281,18 @@ fn what(dice: &mut Draw) -> What {
 }
 
 fn bind(dice: &mut Draw) -> What {
-    let count = if dice.one_in(3) { 2 + dice.below(4) } else { 1 };
     let anonymous = dice.one_in(8);
+    let ops = match dice.below(9) {
+        0..=1 => many_names(dice, anonymous),
+        2..=4 => (0..2 + dice.below(4)).map(|_| name_op(dice, anonymous)).collect(),
+        _ => vec![name_op(dice, anonymous)],
+    };
     let fence = (!anonymous && dice.one_in(8)).then(|| (dice.election(), dice.number()));
     What::Bind {
         member: (!anonymous).then(|| dice.member()),
         life: dice.life(),
         ttl: dice.units(1, 5),
-        ops: (0..count).map(|_| name_op(dice, anonymous)).collect(),
+        ops,
         fence,
         seen: dice.seen(),
         known: dice.seen(),
@@ -310,7 +315,40 @@ fn name_op(dice: &mut Draw, anonymous: bool) -> NameOp {
         },
         _ => Becomes::Dropped { token: dice.number() },
     };
-    NameOp { name: dice.below(NAMES), attempt, what, value: dice.below(4) }
+    let name = if dice.one_in(10) { dice.below(NAMES) } else { dice.below(CONTENDED_NAMES) };
+    NameOp { name, attempt, what, value: dice.below(4) }
+}
+
+/// More than are judged one by one if all are new, in any order; sometimes with one among
+/// them that is there, comes twice, or is to become something else.
+fn many_names(dice: &mut Draw, anonymous: bool) -> Vec<NameOp> {
+    let count = 8 + dice.below(5);
+    // Often the same ones, so that a batch is repeated.
+    let further = if dice.one_in(2) { dice.below(NAMES - CONTENDED_NAMES - count + 1) } else { 0 };
+    let from = CONTENDED_NAMES + further;
+    let attempt = if dice.one_in(3) { Attempt::Last } else { Attempt::New };
+    let drops = dice.one_in(4);
+    let mut names: Vec<_> = (from..from + count).collect();
+    if dice.one_in(2) {
+        names.reverse();
+    }
+    let op = |(name, dice): (usize, &mut Draw)| {
+        let what = match (drops, anonymous) {
+            (true, _) => Becomes::Dropped { token: Number::Newest },
+            (false, true) => Becomes::Posted,
+            (false, false) => Becomes::Taken,
+        };
+        NameOp { name, attempt, what, value: dice.below(4) }
+    };
+    let mut ops: Vec<_> = names.into_iter().map(|name| op((name, dice))).collect();
+    let at = dice.below(count);
+    match dice.below(6) {
+        0 => ops[at] = name_op(dice, anonymous),
+        1 => ops[at].name = ops[0].name,
+        2 if !anonymous => ops[at].what = Becomes::Posted,
+        _ => {}
+    }
+    ops
 }
 
 fn asked(dice: &mut Draw) -> Asked {
