@@ -46,6 +46,12 @@ const BENCHES: &[Bench] = &[
         needs: servers::postgres_programs,
     },
     Bench {
+        name: "names",
+        what: "names beside bare inserts, elections, etcd and a HashMap",
+        cargo: &["bench", "-q", "-p", "tenure-registry", "--bench", "names"],
+        needs: servers::names_programs,
+    },
+    Bench {
         name: "cli",
         what: "the program: overlaps over 200 rounds of trouble, and what run and status cost",
         cargo: &["bench", "-q", "-p", "tenure-cli", "--bench", "cli"],

@@ -7,6 +7,7 @@
 //! `kill -9`. No signal handler is needed, and none can be forgotten.
 
 mod cache;
+mod etcd;
 mod guard;
 mod install;
 mod object;
@@ -26,6 +27,7 @@ use std::thread;
 use crate::failure::{Doing, Failure, Outcome};
 use crate::metadata::Package;
 use crate::steps::root;
+pub(crate) use etcd::programs as names_programs;
 pub(crate) use guard::guard;
 pub(crate) use install::packages as install;
 pub(crate) use postgres::programs as postgres_programs;

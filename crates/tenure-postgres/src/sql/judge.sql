@@ -190,7 +190,8 @@ BEGIN
 END $$;
 
 -- Locks the caller and the names, and says when that was, where the names stand then, and
--- which revision was written down last; or why nothing is to be changed. The namespace is entered already, if p_seen is ahead of it.
+-- which revision was written down last; or why nothing is to be changed. The namespace is
+-- entered already, if p_seen is ahead of it.
 CREATE FUNCTION {schema}._open_names(
     p_ns text, p_member text, p_life uuid, p_seen bigint, p_told bigint, p_known bigint,
     p_election text, p_number bigint,
