@@ -347,18 +347,32 @@ struct Changes {
     shards: Box<[Arc<Shard>]>,
     version: u64,
     log: Vec<Delta>,
+    /// The last value of an owner: most owners publish one for all of their names.
+    last: Option<(Arc<Owner>, Value)>,
 }
 
 impl Changes {
     fn of(copy: &Arc<Copy>, before: &Root) -> Self {
         let (shards, version) = (before.shards.clone(), before.version + 1);
-        Self { copy: copy.clone(), shards, version, log: Vec::new() }
+        Self { copy: copy.clone(), shards, version, log: Vec::new(), last: None }
     }
 
     fn publish(self, rev: Rev) -> Vec<Delta> {
-        let Self { copy, shards, version, log } = self;
+        let Self { copy, shards, version, log, .. } = self;
         copy.root.store(Arc::new(Root { rev, version, shards }));
         log
+    }
+
+    /// The same value, in the memory that another name of this owner has it in.
+    fn shared(&mut self, value: Value, owner: Option<&Arc<Owner>>) -> Value {
+        let Some(owner) = owner else { return value };
+        match &self.last {
+            Some((of, last)) if Arc::ptr_eq(of, owner) && *last == value => last.clone(),
+            _ => {
+                self.last = Some((owner.clone(), value.clone()));
+                value
+            }
+        }
     }
 
     fn at(&self, name: &Name) -> usize {
@@ -373,6 +387,7 @@ impl Changes {
         }
         let is_new = older.is_none_or(|older| older.token != binding.token);
         let Binding { name, token, rev, value, bound_at, .. } = binding;
+        let value = self.shared(value, owner.as_ref());
         let entry = Arc::new(Entry { name, token, rev, value, bound_at, owner });
         Arc::make_mut(&mut self.shards[at]).put(entry.clone());
         self.log.push(Delta::Bound { entry, is_new });
@@ -390,6 +405,9 @@ impl Changes {
 
     /// These are all names: what is not among them, and not newer than `newest`, is gone.
     fn keep_only(&mut self, view: &NamesView, newest: Rev, meanwhile: &[Binding]) {
+        if self.shards.iter().all(|shard| shard.is_empty()) {
+            return;
+        }
         let all = view.bindings.iter().chain(meanwhile);
         let named: HashMap<&Name, Rev> = all.map(|b| (&b.name, b.rev)).collect();
         // One that is bound anew at an older revision is removed too, and comes again.

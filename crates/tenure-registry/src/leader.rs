@@ -1,5 +1,7 @@
 //! The leader of a scope, its members, and work that runs in one process of them.
 
+use std::convert::Infallible;
+
 use tenure::{
     Election, Holder, LeadError, Leadership, MemberView, NameError, Stopping, TermNumber, Value,
 };
@@ -39,26 +41,37 @@ impl Registry {
         loop {
             let (work, value) = (&mut work, value.clone());
             let reign = election.lead(|leadership| async move {
-                let Some(taken) = self.publish(name, value, &leadership).await? else {
-                    return Ok(None);
-                };
-                let done = run_published(&taken, leadership, work).await;
-                match taken.release().await {
-                    // It is over with the life, or will be when the store can be reached.
-                    Ok(()) | Err(RegisterError::Gone(_) | RegisterError::Unknown { .. }) => {
-                        Ok(Some(done))
-                    }
-                    Err(error) => Err(error),
-                }
+                Ok::<_, Infallible>(self.publish_and_run(name, value, leadership, work).await)
             });
             match reign.await {
-                Ok(Some(done)) => return Ok(done),
-                Ok(None) | Err(LeadError::Lost(_)) => {}
-                Err(LeadError::Work(error)) => return Err(error),
+                Ok(Ok(Some(done))) => return Ok(done),
+                Ok(Err(error)) => return Err(error),
                 Err(LeadError::Campaign(error)) => return Err(error.into()),
                 Err(LeadError::Panicked(text)) => return Err(RegisterError::Panicked(text)),
-                Err(_) => {}
+                // It ended before the work did, or before it began: stand again.
+                Ok(Ok(None)) | Err(_) => {}
             }
+        }
+    }
+
+    /// One term of a singleton; `None` if it is over before the name is registered.
+    async fn publish_and_run<W, F, T>(
+        &self,
+        name: &str,
+        value: Value,
+        leadership: Leadership,
+        work: &mut W,
+    ) -> Result<Option<T>, RegisterError>
+    where
+        W: FnMut(Leadership) -> F,
+        F: Future<Output = T>,
+    {
+        let Some(taken) = self.publish(name, value, &leadership).await? else { return Ok(None) };
+        let done = run_published(&taken, leadership, work).await;
+        match taken.release().await {
+            // It is over with the life, or will be when the store can be reached.
+            Ok(()) | Err(RegisterError::Gone(_) | RegisterError::Unknown { .. }) => Ok(Some(done)),
+            Err(error) => Err(error),
         }
     }
 

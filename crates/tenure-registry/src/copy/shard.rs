@@ -5,7 +5,9 @@
 //! A query asks each shard, and costs a step for each of them and for each name that has the
 //! rarest pair there; it does not look at other names.
 
-use std::collections::HashMap;
+use std::borrow::Borrow;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use tenure::{Name, Value};
@@ -17,23 +19,51 @@ pub(crate) fn pair(key: &str, text: &str) -> String {
     format!("{key}\n{text}")
 }
 
+/// An entry that is found by its name, which is in memory once.
+#[derive(Clone, Debug)]
+struct Named(Arc<Entry>);
+
+impl Borrow<str> for Named {
+    fn borrow(&self) -> &str {
+        self.0.name.as_str()
+    }
+}
+
+impl Hash for Named {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.name.as_str().hash(state);
+    }
+}
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+impl Eq for Named {}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shard {
-    names: HashMap<Name, Arc<Entry>>,
+    names: HashSet<Named>,
     index: HashMap<Arc<str>, Vec<Arc<Entry>>>,
 }
 
 impl Shard {
     pub(super) fn get(&self, name: &str) -> Option<&Arc<Entry>> {
-        self.names.get(name)
+        self.names.get(name).map(|Named(entry)| entry)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.names.is_empty()
     }
 
     pub(super) fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
-        self.names.values()
+        self.names.iter().map(|Named(entry)| entry)
     }
 
     pub(super) fn put(&mut self, entry: Arc<Entry>) {
-        if let Some(old) = self.names.insert(entry.name.clone(), entry.clone()) {
+        if let Some(Named(old)) = self.names.replace(Named(entry.clone())) {
             self.leave_index(&old);
         }
         for pair in pairs(&entry.value) {
@@ -45,7 +75,7 @@ impl Shard {
     }
 
     pub(super) fn remove(&mut self, name: &Name) -> Option<Arc<Entry>> {
-        let old = self.names.remove(name)?;
+        let Named(old) = self.names.take(name.as_str())?;
         self.leave_index(&old);
         Some(old)
     }
