@@ -233,7 +233,7 @@ fn made(bind: &Bind, row: &Row) -> Result<Bindings> {
 
 fn answer(op: &BindOp, row: &Row) -> Result<BindAnswer> {
     let found = match get::<Option<i64>>(row, "token")? {
-        Some(_) => Some(binding(op.name.clone(), written(op), row)?),
+        Some(_) => Some(binding(op.name.clone(), written(op), owner(row)?, row)?),
         None => None,
     };
     match (get::<&str>(row, "outcome")?, found) {
@@ -253,7 +253,12 @@ fn written(op: &BindOp) -> Option<&Value> {
 }
 
 /// A binding. A value that the row leaves out is what was written just now.
-fn binding(name: Name, written: Option<&Value>, row: &Row) -> Result<Binding> {
+fn binding(
+    name: Name,
+    written: Option<&Value>,
+    owner: Option<MemberRef>,
+    row: &Row,
+) -> Result<Binding> {
     let value = match (get::<Option<&[u8]>>(row, "data")?, written) {
         (Some(data), _) => value(get(row, "endpoint")?, get(row, "idx")?, data)?,
         (None, Some(written)) => written.clone(),
@@ -264,7 +269,7 @@ fn binding(name: Name, written: Option<&Value>, row: &Row) -> Result<Binding> {
         name,
         token: Token::new(unsigned(get(row, "token")?)),
         rev: Rev::new(unsigned(get(row, "rev")?)),
-        owner: owner(row)?,
+        owner,
         value,
         remaining: span(get(row, "left_us")?),
         bound_at: Timestamp::from_unix_millis(at),
@@ -272,13 +277,34 @@ fn binding(name: Name, written: Option<&Value>, row: &Row) -> Result<Binding> {
 }
 
 fn owner(row: &Row) -> Result<Option<MemberRef>> {
-    let id = get::<Option<&str>>(row, "owner")?;
-    let life = get::<Option<&str>>(row, "life")?;
-    id.zip(life).map(|(id, life)| rows::member(id, life)).transpose()
+    Owners::default().of(row)
+}
+
+/// Reads owners, of whom the last one most likely comes again.
+#[derive(Default)]
+struct Owners(Option<(String, MemberRef)>);
+
+impl Owners {
+    fn of(&mut self, row: &Row) -> Result<Option<MemberRef>> {
+        let id = get::<Option<&str>>(row, "owner")?;
+        let life = get::<Option<&str>>(row, "life")?;
+        let Some((id, life)) = id.zip(life) else { return Ok(None) };
+        if let Some((of, member)) = &self.0
+            && of == life
+            && member.id.as_str() == id
+        {
+            return Ok(Some(member.clone()));
+        }
+        let member = rows::member(id, life)?;
+        self.0 = Some((life.to_owned(), member.clone()));
+        Ok(Some(member))
+    }
 }
 
 /// What is published with a name, out of the columns that have it.
 pub(crate) fn value(endpoint: Option<&str>, idx: Option<&str>, data: &[u8]) -> Result<Value> {
+    // Most have none.
+    let idx = idx.filter(|idx| *idx != "{}");
     let pairs: BTreeMap<String, String> = idx.map(parse).transpose()?.unwrap_or_default();
     let value = Value::empty().with_data(data).and_then(|value| value.with_index(pairs));
     let value = value.and_then(|value| match endpoint {
@@ -290,6 +316,7 @@ pub(crate) fn value(endpoint: Option<&str>, idx: Option<&str>, data: &[u8]) -> R
 
 fn view(rows: &[Row]) -> Result<NamesView> {
     let mut view = NamesView::default();
+    let mut owners = Owners::default();
     for row in rows {
         let name = || rows::name(get(row, "name")?);
         match get::<&str>(row, "kind")? {
@@ -297,7 +324,7 @@ fn view(rows: &[Row]) -> Result<NamesView> {
                 view.rev = Rev::new(unsigned(get(row, "rev")?));
                 view.whole = get(row, "whole")?;
             }
-            "bound" => view.bindings.push(binding(name()?, None, row)?),
+            "bound" => view.bindings.push(binding(name()?, None, owners.of(row)?, row)?),
             "gone" => view.gone.push(name()?),
             "owner" => {
                 let owner = owner(row)?.ok_or_else(|| damaged("an owner who is nobody"))?;
