@@ -91,6 +91,26 @@ impl Decisions {
         true
     }
 
+    /// U6: a name is trusted as far as its grant, and no further.
+    pub(super) fn binding_until(self, granted: Mono, _settings: &Settings) -> Mono {
+        granted
+    }
+
+    /// E4: work under a name that was lost has the margin to stop in before it is dropped.
+    pub(super) fn drop_from(self, now: Mono, settings: &Settings) -> Mono {
+        now + settings.margin()
+    }
+
+    /// E2: an operation on a name whose answer was lost is repeated under its nonce.
+    pub(super) fn repeats_operation(self, nonce: Nonce) -> Option<Nonce> {
+        Some(nonce)
+    }
+
+    /// A name that was taken for somebody who does not wait any more is dropped.
+    pub(super) fn drops_withdrawn(self) -> bool {
+        true
+    }
+
     /// N3: a look sent at one reading of the activity says nothing of what was answered
     /// at a later one.
     pub(super) fn is_current(self, look: u64, known: u64) -> bool {

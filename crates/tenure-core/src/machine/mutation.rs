@@ -55,6 +55,14 @@ pub enum Mutation {
     AnyBeatTakesOn,
     /// N1: a flood of hints causes as many looks and bids as there is time for.
     HintsNotPaced,
+    /// U6: a name is trusted for a ttl longer than its grant.
+    NamePastGrant,
+    /// E4: a name that was lost is dropped without the margin for the work to stop.
+    NameDroppedEarly,
+    /// E2: an operation on a name whose answer was lost is repeated under another nonce.
+    NameForgetsNonce,
+    /// A name that was taken for somebody who does not wait any more is kept.
+    WithdrawnNameKept,
 }
 
 impl Machine {
@@ -157,6 +165,28 @@ impl Breakable {
 
     pub(super) fn gives_back_unknown(self) -> bool {
         Sound::SOUND.gives_back_unknown() && !self.breaks(Mutation::KeepOrphans)
+    }
+
+    pub(super) fn binding_until(self, granted: Mono, settings: &Settings) -> Mono {
+        let sound = Sound::SOUND.binding_until(granted, settings);
+        let past = self.breaks(Mutation::NamePastGrant);
+        if past { sound + settings.ttl() } else { sound }
+    }
+
+    pub(super) fn drop_from(self, now: Mono, settings: &Settings) -> Mono {
+        match self.broken {
+            Some(Mutation::NameDroppedEarly) => Mono::ZERO,
+            _ => Sound::SOUND.drop_from(now, settings),
+        }
+    }
+
+    pub(super) fn repeats_operation(self, nonce: Nonce) -> Option<Nonce> {
+        let forgets = self.breaks(Mutation::NameForgetsNonce);
+        Sound::SOUND.repeats_operation(nonce).filter(|_| !forgets)
+    }
+
+    pub(super) fn drops_withdrawn(self) -> bool {
+        Sound::SOUND.drops_withdrawn() && !self.breaks(Mutation::WithdrawnNameKept)
     }
 
     pub(super) fn is_current(self, look: u64, known: u64) -> bool {

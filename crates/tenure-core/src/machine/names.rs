@@ -16,6 +16,8 @@
 //! - **The caller stops waiting** while its take is on its way: what it gets is dropped.
 //! - **The owner is told that a name is lost, and its work goes on**: the drop waits for the
 //!   margin, or for the work's word that it has stopped (E4).
+//! - **The owner takes a lost name again at once**: the store still has it under this life.
+//!   The take waits for that drop, so that the drop still waits for the margin (`lines.rs`).
 //! - **The life ends**: tokens of the old life are worth nothing. Changes and drops that
 //!   wait are answered *gone*; takes go on in the next life, with another nonce.
 //! - **The store shows a name under this life that the machine does not know of**: it is
@@ -24,201 +26,31 @@
 //! Each step costs the same however many names are bound; only losing all of them at once,
 //! and telling it, costs a step for each.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+mod lines;
+
+pub(super) use self::lines::Names;
+use self::lines::Wanted;
 use super::context::Context;
-use super::membership::{Life, LifeOver};
-use super::queue::Queue;
-use super::slot::{Flight, Slot};
+use super::membership::LifeOver;
+use super::slot::Flight;
 use super::terms::Terms;
 use super::trust::{trusted_from, trusted_until};
 use super::{Event, LostReason, NameAnswer, NameOp, NameWish};
 use crate::{
-    Bind, BindAnswer, BindOp, Binding, Bindings, Failed, Incarnation, Mono, Name, Nonce, Reply,
-    Request, Rev, TermNumber, TermRef, To, Token, What,
+    BindAnswer, Binding, Bindings, Failed, Incarnation, Mono, Name, Reply, TermNumber, Token,
 };
 
-/// What this member owns, wants and owes of names.
-#[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Names {
-    bound: BTreeMap<Name, Token>,
-    /// What is to be done with each name, in order. The first of each line may be on its way.
-    lines: BTreeMap<Name, VecDeque<Wanted>>,
-    /// The names whose line has something to send, in the order of asking.
-    ready: Queue,
-    /// Lost, and to be dropped when the work has had time to stop.
-    owed: BTreeMap<Name, (Mono, Token)>,
-    /// The same, by time.
-    owed_from: BTreeMap<(Mono, Name), ()>,
-    /// The newest revision heard of: see [`Bind::known`].
-    known: Rev,
-    pub(super) slot: Slot<Vec<Name>>,
-}
-
-/// An operation that waits for its answer.
-#[derive(Clone, Debug, Hash)]
-struct Wanted {
-    /// Who asked; `None` if nobody waits for the answer.
-    ticket: Option<u64>,
-    wish: NameWish,
-    fence: Option<TermRef>,
-    /// The attempt in this life, from the first sending on.
-    nonce: Option<Nonce>,
-}
-
-impl Wanted {
-    fn is_take(&self) -> bool {
-        matches!(self.wish, NameWish::Take { .. })
-    }
-
-    fn to_drop(token: Token) -> Self {
-        Self { ticket: None, wish: NameWish::Drop { token }, fence: None, nonce: None }
-    }
-}
-
 impl Names {
-    /// Whether any name is trusted to be this member's.
-    pub(super) fn owns_any(&self) -> bool {
-        !self.bound.is_empty()
-    }
-
-    /// Whether the store has, or may have, a name for this life.
-    pub(super) fn holds_any(&self) -> bool {
-        self.owns_any() || !self.owed.is_empty() || self.wants_any()
-    }
-
-    /// Whether there is something to ask for, which needs a member.
-    pub(super) fn wants_any(&self) -> bool {
-        !self.lines.is_empty()
-    }
-
-    /// Whether lost work may still run.
-    pub(super) fn must_wait(&self) -> bool {
-        !self.owed_from.is_empty()
-    }
-
-    /// When something is to be sent.
-    pub(super) fn wake(&self) -> Option<Mono> {
-        let owed = self.owed_from.keys().next().map(|(from, _)| *from);
-        let ready = (!self.ready.is_empty()).then_some(Mono::ZERO);
-        self.slot.wake(owed.into_iter().chain(ready).min())
-    }
-
-    fn push(&mut self, name: Name, wanted: Wanted) {
-        let line = self.lines.entry(name.clone()).or_default();
-        line.push_back(wanted);
-        if line.len() == 1 {
-            self.ready.push_back(name);
-        }
-    }
-
-    /// Before everything else that waits for this name, whose first operation is not on its
-    /// way.
-    fn push_first(&mut self, name: &Name, wanted: Wanted) {
-        self.lines.entry(name.clone()).or_default().push_front(wanted);
-    }
-
-    /// The first operation of a line was answered, or is not wanted any more.
-    fn pop(&mut self, name: &Name) -> Option<Wanted> {
-        let line = self.lines.get_mut(name)?;
-        let first = line.pop_front();
-        if line.is_empty() {
-            self.lines.remove(name);
-        }
-        first
-    }
-
-    fn owe(&mut self, name: Name, token: Token, from: Mono) {
-        self.settle(&name);
-        self.owed_from.insert((from, name.clone()), ());
-        self.owed.insert(name, (from, token));
-    }
-
-    fn settle(&mut self, name: &Name) -> Option<Token> {
-        let (from, token) = self.owed.remove(name)?;
-        self.owed_from.remove(&(from, name.clone()));
-        Some(token)
-    }
-
-    /// The work under a name that was lost has stopped: nothing keeps it any more.
-    pub(super) fn let_go(&mut self, name: &Name, token: Token) {
-        let waits = self.owed.get(name).is_some_and(|(from, owed)| {
-            *owed == token && self.owed_from.contains_key(&(*from, name.clone()))
-        });
-        if waits {
-            self.owe(name.clone(), token, Mono::ZERO);
-        }
-    }
-
-    /// Nobody waits for this operation any more. What is not on its way is forgotten.
-    pub(super) fn withdraw(&mut self, name: &Name, ticket: u64) {
-        let Some(line) = self.lines.get_mut(name) else { return };
-        let Some(at) = line.iter().position(|wanted| wanted.ticket == Some(ticket)) else { return };
-        if line[at].nonce.is_some() || !line[at].is_take() {
-            line[at].ticket = None;
-            return;
-        }
-        line.remove(at);
-        if line.is_empty() {
-            self.lines.remove(name);
-            self.ready.remove(name);
-        }
-    }
-
-    /// Drops what is owed and whose time has come.
-    pub(super) fn ripen(&mut self, now: Mono) {
-        while let Some(((from, _), ())) = self.owed_from.first_key_value()
-            && *from <= now
-            && let Some(((_, name), ())) = self.owed_from.pop_first()
-        {
-            // It stays among what is owed until the store has answered.
-            let Some((_, token)) = self.owed.get(&name).copied() else { continue };
-            self.push(name, Wanted::to_drop(token));
-        }
-    }
-
-    /// Sends the first of each line, as many as go into one request and under one fence.
-    pub(super) fn step(&mut self, cx: &mut Context<'_>, life: &Life) {
-        if !self.slot.is_free(cx.now) {
-            return;
-        }
-        let mut sent = Vec::new();
-        let mut ops = Vec::new();
-        let mut fence = None;
-        while ops.len() < cx.traits.batch
-            && let Some(name) = self.ready.front()
-            && let Some(first) = self.lines.get_mut(name).and_then(VecDeque::front_mut)
-        {
-            if ops.is_empty() {
-                fence.clone_from(&first.fence);
-            } else if first.fence != fence {
-                break;
-            }
-            let nonce = *first.nonce.get_or_insert_with(|| cx.out.next_nonce());
-            ops.push(op(name.clone(), nonce, &first.wish));
-            sent.extend(self.ready.pop_front());
-        }
-        if ops.is_empty() {
-            return;
-        }
-        let bind = Bind::new(life.member.clone(), cx.settings.ttl(), ops);
-        let bind = bind.with_seen(cx.place.to_tell(cx.decide), self.known);
-        let bind = Bind { fence, ..bind };
-        self.slot.send(cx, Request::Bind(bind), sent);
-    }
-
-    /// Nothing is known of what was sent: it is sent again, before anything else.
-    fn repeat(&mut self, sent: Vec<Name>) {
-        sent.into_iter().rev().for_each(|name| self.ready.push_front(name));
-    }
-
     /// The life is over, and with it all that it owned. Gives what was trusted.
     fn forget_life(&mut self, cx: &mut Context<'_>) -> Vec<(Name, Token)> {
         self.slot.clear();
         self.owed.clear();
         self.owed_from.clear();
+        self.parked.clear();
         for line in self.lines.values_mut() {
             line.retain_mut(|wanted| {
                 wanted.nonce = None;
@@ -253,7 +85,8 @@ pub(super) fn on_bind(
             let counted_from = cx.decide.granted_from(flight.started, cx.now);
             let granted = trusted_from(cx.decide, cx.settings, counted_from);
             let is_believed = cx.decide.believes_win(cx.now, granted);
-            let until = is_believed.then(|| trusted_until(terms).unwrap_or(granted));
+            let until = trusted_until(terms).unwrap_or(granted);
+            let until = is_believed.then(|| cx.decide.binding_until(until, cx.settings));
             terms.names.on_answers(cx, sent, answers, until, me);
         }
         Ok(Reply::Bind(Bindings::Fenced { newest })) => terms.names.on_fenced(cx, sent, newest),
@@ -262,7 +95,7 @@ pub(super) fn on_bind(
             // It may have bound something, and written the short ttl with it.
             terms.trust.beat_by(flight.started + cx.settings.heartbeat());
             terms.names.slot.failed(cx, Duration::MAX);
-            terms.names.repeat(sent);
+            terms.names.repeat(cx, sent);
         }
     }
     Ok(())
@@ -297,6 +130,7 @@ impl Names {
         // The drop that waits in its line gives it back.
         if self.owed.get(name).is_some_and(|(_, owed)| *owed == token) {
             self.settle(name);
+            self.unpark(name);
         }
     }
 
@@ -305,7 +139,7 @@ impl Names {
         if !self.owns_any() {
             return;
         }
-        let from = cx.decide.release_from(cx.now, cx.settings);
+        let from = cx.decide.drop_from(cx.now, cx.settings);
         let names: Vec<_> = core::mem::take(&mut self.bound).into_iter().collect();
         for (name, token) in &names {
             self.owe(name.clone(), *token, from);
@@ -314,8 +148,7 @@ impl Names {
     }
 
     /// A read shows that the store does not have these bindings, which it had.
-    pub(super) fn forgotten(&mut self, cx: &mut Context<'_>, names: Vec<(Name, Token)>) {
-        let mut names = names;
+    pub(super) fn forgotten(&mut self, cx: &mut Context<'_>, mut names: Vec<(Name, Token)>) {
         names.retain(|(name, token)| self.bound.get(name) == Some(token));
         for (name, _) in &names {
             self.bound.remove(name);
@@ -366,7 +199,7 @@ impl Names {
         }
         if !again.is_empty() {
             self.slot.failed(cx, cx.settings.heartbeat());
-            self.repeat(again);
+            self.repeat(cx, again);
         }
     }
 
@@ -394,7 +227,7 @@ impl Names {
         }
         match answer {
             BindAnswer::Busy(_) | BindAnswer::Unknown(_) => return false,
-            BindAnswer::Bound(binding) if self.takes(name) => {
+            BindAnswer::Bound(binding) if self.begins_with_take(name) => {
                 self.took(cx, name, binding, until);
             }
             BindAnswer::Bound(binding) => {
@@ -415,7 +248,10 @@ impl Names {
         let taken = self.pop(name);
         let Some(ticket) = taken.and_then(|wanted| wanted.ticket) else {
             // Nobody waits for it any more.
-            return self.push_first(name, Wanted::to_drop(binding.token));
+            if cx.decide.drops_withdrawn() {
+                self.push_first(name, Wanted::to_drop(binding.token));
+            }
+            return;
         };
         self.bound.insert(name.clone(), binding.token);
         let answer = NameAnswer::Bound { binding, trusted_until };
@@ -456,31 +292,12 @@ impl Names {
 }
 
 impl Names {
-    /// Whether the first operation of this line takes the name.
-    fn takes(&self, name: &Name) -> bool {
-        self.lines.get(name).and_then(VecDeque::front).is_some_and(Wanted::is_take)
-    }
-
     /// The token of a binding to this life that this machine knows nothing of.
     fn unknown_of(&self, binding: &Binding, me: Incarnation) -> Option<Token> {
         let ours = binding.owner.as_ref().is_some_and(|owner| owner.incarnation == me);
-        let known = self.bound.get(&binding.name) == Some(&binding.token);
+        let owed = self.owed.get(&binding.name).map(|(_, token)| token);
+        let known = [self.bound.get(&binding.name), owed].contains(&Some(&binding.token));
         (ours && !known).then_some(binding.token)
-    }
-}
-
-fn op(name: Name, nonce: Nonce, wish: &NameWish) -> BindOp {
-    match wish {
-        NameWish::Take { value } => BindOp::take(name, nonce, value.clone()),
-        NameWish::Post { value } => BindOp::post(name, nonce, value.clone()),
-        NameWish::Change { token, expect, value } => {
-            let (token, expect, value) = (*token, *expect, value.clone());
-            BindOp { name, nonce, what: What::Change { of: To::Life, token, expect, value } }
-        }
-        NameWish::Repost { token, expect, value } => {
-            BindOp::repost(name, nonce, *token, *expect, value.clone())
-        }
-        NameWish::Drop { token } => BindOp::drop(name, nonce, *token),
     }
 }
 

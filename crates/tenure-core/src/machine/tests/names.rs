@@ -196,6 +196,43 @@ fn names_are_lost_with_trust_and_dropped_after_the_margin() {
     assert!(!script.has_asked(is_bind), "each is dropped once");
 }
 
+/// E4: a lost name that is taken again at once is still dropped after the margin alone. The
+/// store has it under this life until then, so the take waits for the drop.
+#[test]
+fn a_lost_name_that_is_taken_again_is_not_dropped_before_the_margin() {
+    let mut script = owning(&["a", "b"]);
+    let end = Mono::from_millis(1_000) + Settings::default().trust();
+    script.run_to(end.as_nanos() / 1_000_000 + 1);
+    script.feed(Input::Bind { ops: [take(2, "a")].into() });
+    script.feed(Input::Bind { ops: [take(3, "b")].into() });
+    script.feed(Input::WithdrawName { name: named("b"), ticket: 3 });
+    assert!(!script.has_asked(is_bind), "the work has the margin to stop in");
+    script.run_for(1_000);
+    let drops = bound(&mut script, 0);
+    assert_eq!(asked(&drops), ["a", "b"]);
+    assert!(drops.ops.iter().all(|op| matches!(op.what, What::Drop { .. })));
+    assert_eq!(asked(&bound(&mut script, 9)), ["a"], "then it is taken");
+    assert!(matches!(answers(&script)[..], [(2, NameAnswer::Bound { .. })]));
+}
+
+/// E4: the same, where the take was on its way when the name was lost. It is answered with the
+/// binding that is there, which is not dropped for it.
+#[test]
+fn a_take_that_meets_a_lost_name_of_its_own_process_is_answered_taken() {
+    let mut script = owning(&["a"]);
+    script.feed(Input::Bind { ops: [take(2, "a")].into() });
+    let end = Mono::from_millis(1_000) + Settings::default().trust();
+    script.jump_to(end.as_nanos() / 1_000_000 + 1);
+    script.feed(Input::Wake);
+    assert_eq!(lost(&script).len(), 1);
+    let owner = bind(&mut script).member.unwrap();
+    let taken = BindAnswer::Taken(binding(&owner, &named("a"), 1));
+    script.answer(Ok(Reply::Bind(Bindings::Answered([taken].into()))));
+    assert!(!script.has_asked(is_bind), "the work has the margin to stop in");
+    script.run_for(1_000);
+    assert!(matches!(bound(&mut script, 0).ops[0].what, What::Drop { .. }));
+}
+
 /// One heartbeat renews names as it does terms, with the short ttl of a holder.
 #[test]
 fn heartbeats_renew_names() {
