@@ -195,6 +195,8 @@ pub struct Config {
     pub members: usize,
     /// How many elections they stand for.
     pub elections: usize,
+    /// How many names they take, change and drop.
+    pub names: usize,
     /// How long faults are made.
     pub chaos: Nanos,
     /// The drift bound all members declare.
@@ -225,6 +227,8 @@ impl Config {
             features,
             members: usize::try_from(rng.between(2, 6)).unwrap_or(2),
             elections: usize::try_from(rng.between(1, 3)).unwrap_or(1),
+            // Of a stream of their own: a world without names is what it was before them.
+            names: usize::try_from(Rng::stream(seed, 7).below(6)).unwrap_or(0).saturating_sub(2),
             chaos: nanos(ttl) * ttls,
             drift_ppm,
             ttl,

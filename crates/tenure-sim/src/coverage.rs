@@ -1,11 +1,12 @@
 //! Coverage: situations that must be reached now and then. A suite in which one
 //! of them never happens proves less than it seems to, and fails.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::{
-    Amended, Beat, Claimed, Claims, EndCause, Entry, Event, Happening, Joined, LostReason,
-    MemberRef, ReleaseCause, Reply, Request, StopReason, TermBeat, TermOutcome,
+    Amended, Beat, Bind, BindAnswer, Bindings, Claimed, Claims, EndCause, Entry, Event, Happening,
+    Incarnation, Input, Joined, LostReason, MemberRef, Mono, NameAnswer, Nonce, ReleaseCause,
+    Reply, Request, StopReason, TermBeat, TermOutcome, What,
 };
 
 use crate::fact::Fact;
@@ -57,12 +58,31 @@ const SITUATIONS: &[Situation] = &[
     "a promoted copy took a deposed leader's write",
     "a promoted copy went back in its numbers",
     "two trusted after a copy was promoted",
+    "a bind was answered: ended",
+    "a bind was fenced",
+    "a drop of an old binding changed nothing",
+    "a name was changed",
+    "a name was dropped",
+    "a name was lost: resigned",
+    "a name was lost: superseded",
+    "a name was lost: the store was rolled back",
+    "a name was lost: trust ended",
+    "a name was taken",
+    "a name was taken from an owner that had expired",
+    "a promoted copy gave a token twice",
+    "a take was answered: taken",
+    "a take that was repeated got its own binding back",
+    "a take was withdrawn on its way",
+    "an owner crashed and another took its name in time",
+    "two trusted in a name after a copy was promoted",
 ];
 
 /// How often each situation was reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     counts: BTreeMap<Situation, u64>,
+    /// The takes of this run that were answered.
+    takes: BTreeSet<(Option<Incarnation>, Nonce)>,
 }
 
 impl Coverage {
@@ -116,7 +136,7 @@ impl Coverage {
                 }
                 self.written(entries);
             }
-            Fact::Fed { input: tenure_core::Input::Reply { result, .. }, .. }
+            Fact::Fed { input: Input::Reply { result, .. }, .. }
                 if result.as_ref().as_ref().is_err_and(|failed| failed.may_have_applied) =>
             {
                 self.mark("a claim failed and may have been applied");
@@ -127,6 +147,9 @@ impl Coverage {
             Fact::Froze { .. } => self.mark("a process was stopped"),
             Fact::Promoted { lost } if *lost > 0 => {
                 self.mark("a copy was promoted without the last writes");
+            }
+            Fact::Fed { input: Input::WithdrawName { .. }, .. } => {
+                self.mark("a take was withdrawn on its way");
             }
             Fact::Bereaved { crashed: true, .. } => {
                 self.mark("a leader crashed and another led in time");
@@ -147,6 +170,22 @@ impl Coverage {
                 LostReason::Superseded => "a term was lost: superseded",
                 LostReason::RolledBack => "a term was lost: the store was rolled back",
             }),
+            Event::NamesLost { reason, .. } => self.mark(match reason {
+                LostReason::TrustEnded => "a name was lost: trust ended",
+                LostReason::Superseded => "a name was lost: superseded",
+                LostReason::RolledBack => "a name was lost: the store was rolled back",
+                _ => "a name was lost: resigned",
+            }),
+            Event::NameAnswered { answer, .. } => match answer {
+                NameAnswer::Bound { trusted_until, .. } if *trusted_until > Mono::ZERO => {
+                    self.mark("a name was taken");
+                }
+                NameAnswer::Bound { .. } => self.mark("a name was changed"),
+                NameAnswer::Taken(_) => self.mark("a take was answered: taken"),
+                NameAnswer::Fenced { .. } => self.mark("a bind was fenced"),
+                NameAnswer::Gone(_) => self.mark("a name was dropped"),
+                NameAnswer::ShutDown => {}
+            },
             Event::Stopping { reason: StopReason::Shutdown, .. } => {
                 self.mark("a leader was told to stop for its own shutdown");
             }
@@ -171,6 +210,12 @@ impl Coverage {
                     self.mark("a bid that was repeated got its own term back");
                 }
             }
+            Reply::Bind(Bindings::Ended { .. }) => self.mark("a bind was answered: ended"),
+            Reply::Bind(Bindings::Answered(answers)) => {
+                if let Request::Bind(bind) = request {
+                    self.bound(bind, answers, entries);
+                }
+            }
             Reply::Join(Joined::In { .. }) => {
                 let collected =
                     |e: &Entry| matches!(e.what, Happening::Ended { cause: EndCause::Expired, .. });
@@ -189,6 +234,27 @@ impl Coverage {
             && entries.iter().any(|e| lapsed(e, &claim.member))
         {
             self.mark("a term that was handed over lapsed");
+        }
+    }
+
+    fn bound(&mut self, bind: &Bind, answers: &[BindAnswer], entries: &[Entry]) {
+        let expired =
+            |e: &Entry| matches!(e.what, Happening::Ended { cause: EndCause::Expired, .. });
+        for (op, answer) in bind.ops.iter().zip(answers) {
+            match (&op.what, answer) {
+                (What::Drop { .. }, BindAnswer::Gone(Some(_))) => {
+                    self.mark("a drop of an old binding changed nothing");
+                }
+                (What::Take { .. }, BindAnswer::Bound(_)) => {
+                    let life = bind.member.as_ref().map(|member| member.incarnation);
+                    if !self.takes.insert((life, op.nonce)) {
+                        self.mark("a take that was repeated got its own binding back");
+                    } else if entries.iter().any(expired) {
+                        self.mark("a name was taken from an owner that had expired");
+                    }
+                }
+                _ => {}
+            }
         }
     }
 

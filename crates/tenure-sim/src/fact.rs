@@ -1,8 +1,8 @@
 //! Facts: what happens in a world, as its invariants see it.
 
 use tenure_core::{
-    Amend, Amended, ElectionName, Entry, Event, Failed, Incarnation, Input, Mono, Reply, Request,
-    TermNumber,
+    Amend, Amended, Binding, ElectionName, Entry, Event, Failed, Incarnation, Input, Mono, Name,
+    Reply, Request, TermNumber, Token,
 };
 
 use crate::clock::Nanos;
@@ -87,6 +87,36 @@ pub enum Fact<'a> {
         election: &'a ElectionName,
         /// Until when, in true time.
         until: Nanos,
+    },
+    /// The same for a name.
+    NameRetrusted {
+        /// Whose.
+        who: Who,
+        /// Which name.
+        name: &'a Name,
+        /// Until when, in true time.
+        until: Nanos,
+    },
+    /// The work under a name has stopped, and the machine may be told so next.
+    NameWorkStopped {
+        /// Whose.
+        who: Who,
+        /// Which name.
+        name: &'a Name,
+        /// The binding.
+        token: Token,
+    },
+    /// What a consistent read of all names shows at this moment.
+    Bindings {
+        /// By the store's clock.
+        store: Mono,
+        /// The bindings whose owners are live.
+        live: &'a [Binding],
+    },
+    /// The names were looked over after the world had time to come right.
+    NamesSurveyed {
+        /// Each name.
+        names: &'a [SurveyedName],
     },
     /// A process has handled an input and given out all there was.
     Settled {
@@ -175,6 +205,19 @@ pub enum Fact<'a> {
     },
     /// The run is over.
     Over,
+}
+
+/// One name, as it stands in a survey.
+#[derive(Clone, Debug)]
+pub struct SurveyedName {
+    /// Which.
+    pub name: Name,
+    /// Who owns it, by the store, under which token.
+    pub bound: Option<(Incarnation, Token)>,
+    /// Which applications believe that they own it, with which token.
+    pub owned: Vec<(Who, Incarnation, Token)>,
+    /// Whether anybody wants it or owns it.
+    pub wanted: bool,
 }
 
 /// One election, as it stands in a survey.

@@ -17,7 +17,7 @@ mod world;
 pub use clock::{Clock, Nanos, SECOND};
 pub use config::{Config, Feature, Features, StoreKind};
 pub use coverage::{Coverage, Situation};
-pub use fact::{Fact, Surveyed, Who};
+pub use fact::{Fact, Surveyed, SurveyedName, Who};
 pub use invariants::Violation;
 pub use mutation::{Mutation, StoreRule, TurnRule};
 pub use rng::{Rng, TraceHash};

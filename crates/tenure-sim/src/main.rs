@@ -15,8 +15,8 @@ cargo xtask sim [options]
   --from S         begin with seed S (default 0)
   --seed S         run one seed, and show what happened if it fails
   --scenario X     one kind of world: swarm, calm, clocks, network, processes,
-                   operators, beyond, cas, turns, replica, jump (default: by
-                   the seed)
+                   operators, beyond, cas, turns, replica, jump, names
+                   (default: by the seed)
   --mutation M     break a rule on purpose
   --mutations      break every rule in turn, and say which seed caught it
   --trace N        how many of the last lines to show (default 60)

@@ -51,6 +51,14 @@ pub enum StoreRule {
     AnyoneLeads,
     /// E6: a pause is written down and not heeded.
     PauseIgnored,
+    /// U3: a name is taken from an owner that is not ended, and goes on beating.
+    NameOwnerNotEnded,
+    /// U2: a token is used again after its name was dropped.
+    TokensReused,
+    /// U4: a drop ends whatever binding there is, of any owner.
+    DropNotScoped,
+    /// E2: a take that arrives twice counts as two.
+    TakesNotRepeated,
 }
 
 /// A guard of a turn, broken on purpose.
@@ -89,6 +97,10 @@ impl Mutation {
         Mutation::Machine(Machine::TakenForGranted),
         Mutation::Machine(Machine::AnyBeatTakesOn),
         Mutation::Machine(Machine::HintsNotPaced),
+        Mutation::Machine(Machine::NamePastGrant),
+        Mutation::Machine(Machine::NameDroppedEarly),
+        Mutation::Machine(Machine::NameForgetsNonce),
+        Mutation::Machine(Machine::WithdrawnNameKept),
         Mutation::SuspendNotCounted,
         Mutation::Store(StoreRule::HeartbeatRevives),
         Mutation::Store(StoreRule::TakenNotEnded),
@@ -102,11 +114,17 @@ impl Mutation {
         Mutation::Store(StoreRule::HeirIgnored),
         Mutation::Store(StoreRule::AnyoneLeads),
         Mutation::Store(StoreRule::PauseIgnored),
+        Mutation::Store(StoreRule::NameOwnerNotEnded),
+        Mutation::Store(StoreRule::DropNotScoped),
+        Mutation::Store(StoreRule::TakesNotRepeated),
         Mutation::Cas(CasRule::TakenNotEnded),
         Mutation::Cas(CasRule::NoBeatAfterClaim),
         Mutation::Cas(CasRule::MissingIsOver),
         Mutation::Cas(CasRule::AnchorIgnoresDrift),
         Mutation::Cas(CasRule::JoinTrustsListing),
+        Mutation::Cas(CasRule::NameTakenNotEnded),
+        Mutation::Cas(CasRule::NoBeatAfterBind),
+        Mutation::Cas(CasRule::NoSecondLook),
         Mutation::Turns(TurnRule::CallerNotChecked),
         Mutation::Turns(TurnRule::MemberGuardDropped),
         Mutation::Turns(TurnRule::ClockBeforeLock),

@@ -31,11 +31,13 @@ pub enum Scenario {
     Replica,
     /// The same, with a copy that jumps over the numbers it may have forgotten.
     Jump,
+    /// Like the swarm, with names for certain; on each kind of store in turn.
+    Names,
 }
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Scenario; 11] = [
+    pub const ALL: [Scenario; 12] = [
         Scenario::Swarm,
         Scenario::Calm,
         Scenario::Clocks,
@@ -47,6 +49,7 @@ impl Scenario {
         Scenario::Turns,
         Scenario::Replica,
         Scenario::Jump,
+        Scenario::Names,
     ];
 
     /// The kind of world that a seed has if none is asked for: mostly the swarm,
@@ -83,6 +86,7 @@ impl Scenario {
             Scenario::Turns => "turns",
             Scenario::Replica => "replica",
             Scenario::Jump => "jump",
+            Scenario::Names => "names",
         }
     }
 
@@ -91,7 +95,7 @@ impl Scenario {
         use Feature::*;
         match self {
             Scenario::Swarm | Scenario::Beyond | Scenario::Cas => None,
-            Scenario::Turns | Scenario::Replica | Scenario::Jump => None,
+            Scenario::Turns | Scenario::Replica | Scenario::Jump | Scenario::Names => None,
             Scenario::Calm => Some(&[Priorities, MixedTimings, SmallBatches]),
             Scenario::Clocks => Some(&[Drift, Stops, Suspends, Stragglers, MixedTimings, NoWatch]),
             Scenario::Network => {
@@ -139,6 +143,15 @@ impl Scenario {
             Scenario::Turns => config.store = StoreKind::Turns,
             Scenario::Replica => config.store = StoreKind::Replicated,
             Scenario::Jump => config.store = StoreKind::Jumping,
+            Scenario::Names => {
+                config.names = config.names.max(1);
+                config.store = match config.seed % 5 {
+                    0 | 1 => StoreKind::Judging,
+                    2 => StoreKind::Cas,
+                    3 => StoreKind::Turns,
+                    _ => StoreKind::Jumping,
+                };
+            }
             _ => {}
         }
         let forgets = config.store.forgets();

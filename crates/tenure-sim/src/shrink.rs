@@ -29,6 +29,9 @@ fn steps(config: &Config) -> Vec<Config> {
     if config.elections > 1 {
         smaller.push(Config { elections: config.elections - 1, ..config.clone() });
     }
+    if config.names > 0 {
+        smaller.push(Config { names: config.names - 1, ..config.clone() });
+    }
     let shorter = config.chaos * 3 / 4;
     if shorter > crate::config::nanos(config.ttl) {
         smaller.push(Config { chaos: shorter, ..config.clone() });

@@ -61,6 +61,22 @@ fn line(fact: &Fact<'_>) -> String {
             until / SECOND,
             until % SECOND / 1_000
         ),
+        Fact::NameRetrusted { who, name, until } => format!(
+            "{who} clock changed its rate: {name} trusted until {}.{:06}",
+            until / SECOND,
+            until % SECOND / 1_000
+        ),
+        Fact::NameWorkStopped { who, name, token } => {
+            format!("{who} work under {name}#{token} has stopped")
+        }
+        Fact::Bindings { live, .. } => {
+            let shown = live.iter().map(|b| match &b.owner {
+                Some(owner) => format!("{}#{} {owner}", b.name, b.token),
+                None => format!("{}#{} nobody", b.name, b.token),
+            });
+            format!("names: [{}]", shown.collect::<Vec<_>>().join(", "))
+        }
+        Fact::NamesSurveyed { names } => format!("--- survey of names: {names:?}"),
         Fact::Settled { .. } => String::new(),
         Fact::WorkStopped { who, election, number } => {
             format!("{who} work of {election}#{number} has stopped")
@@ -209,6 +225,13 @@ pub(crate) fn fold(hash: &mut TraceHash, now: Nanos, fact: &Fact<'_>) {
         Fact::Stepped { by, store, step } => {
             (18, by.as_ref().map_or(0, place), store.as_nanos() ^ step.entries.len() as u64)
         }
+        Fact::NameRetrusted { who, until, .. } => (19, place(who), *until),
+        Fact::NameWorkStopped { who, token, .. } => (20, place(who), token.get()),
+        Fact::Bindings { store, live } => {
+            let tokens = live.iter().fold(0, |sum: u64, b| sum.wrapping_mul(31) + b.token.get());
+            (21, tokens, store.as_nanos())
+        }
+        Fact::NamesSurveyed { names } => (22, 0, names.len() as u64),
     };
     hash.fold(kind);
     hash.fold(who);

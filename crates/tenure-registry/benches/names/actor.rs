@@ -96,7 +96,7 @@ pub(crate) async fn play(part: &str, url: &str, place: &str) -> Outcome {
     }
     let tenure = Tenure::builder(url).namespace(place).ttl(TTL).connect().await?;
     let registry = Registry::open(&tenure, "bench")?;
-    registry.ready().await;
+    registry.ready().await?;
     match part.split_once('-') {
         Some((count, seconds)) => call(&registry, count.parse()?, seconds.parse()?).await,
         None if part == "leader" => {
@@ -149,9 +149,10 @@ async fn replicate(registry: &Registry) -> Outcome {
     let mut first = true;
     loop {
         match watch.next().await {
-            Change::Registered(_) => say("seen", now())?,
-            Change::Resynced { .. } if std::mem::take(&mut first) => say("ready", now())?,
-            _ => {}
+            Some(Change::Registered(_)) => say("seen", now())?,
+            Some(Change::Resynced { .. }) if std::mem::take(&mut first) => say("ready", now())?,
+            Some(_) => {}
+            None => return Ok(()),
         }
     }
 }

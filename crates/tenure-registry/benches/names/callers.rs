@@ -66,7 +66,7 @@ pub(crate) async fn leader(report: &mut Report, run: usize, wide: &Server) -> Ou
     leader.hear("elected")?;
     let tenure = Tenure::builder(&url).namespace(&place).connect().await?;
     let registry = Registry::open(&tenure, "bench")?;
-    registry.ready().await;
+    registry.ready().await?;
     let (mut kept, mut refused) = (Vec::new(), 0.0);
     let mut times = [const { Vec::new() }; 2];
     for (when, times) in times.iter_mut().enumerate() {

@@ -54,7 +54,7 @@ pub(crate) async fn run(report: &mut Report, run: usize, disk: &Server) -> Outco
         let before = counted::bytes();
         let from = Instant::now();
         let registry = Registry::open(&tenure, "bench")?;
-        registry.ready().await;
+        registry.ready().await?;
         loads.push(micros(from) / 1e3);
         // What it was made of is freed by other threads.
         tokio::time::sleep(Duration::from_millis(200)).await;

@@ -88,7 +88,7 @@ type Kept = Vec<tenure_registry::Registered>;
 async fn open() -> Outcome<(Tenure, Registry, Kept)> {
     let tenure = Tenure::builder("memory:").ttl(words::LONG).connect().await?;
     let registry = Registry::open(&tenure, "bench")?;
-    registry.ready().await;
+    registry.ready().await?;
     let mut kept = Vec::new();
     for from in (0..MANY).step_by(1_000) {
         kept.extend(register(&registry, from..from + 1_000, "user").await?);

@@ -20,7 +20,7 @@ pub(crate) async fn run(report: &mut Report, run: usize, disk: &Server) -> Outco
     let (url, place) = (disk.url("tenure"), format!("seen-{run}"));
     let tenure = Tenure::builder(&url).namespace(&place).connect().await?;
     let registry = Registry::open(&tenure, "bench")?;
-    registry.ready().await;
+    registry.ready().await?;
     let mut replica = Actor::start("replica", &url, &place)?;
     replica.hear("ready")?;
     // In a database of its own, where nobody else is woken.

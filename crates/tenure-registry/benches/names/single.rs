@@ -40,7 +40,7 @@ pub(crate) async fn one(
     let me = words::join(&store, &ns, "me").await?;
     let tenure = Tenure::builder(&url).namespace(&place).connect().await?;
     let registry = Registry::open(&tenure, "bench")?;
-    registry.ready().await;
+    registry.ready().await?;
     let mut peer = match etcd {
         Ok(etcd) => Some(etcd.caller().await?),
         Err(_) => None,

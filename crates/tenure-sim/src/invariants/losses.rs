@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::{
-    Beat, Claims, ElectionName, Event, Happening, Incarnation, Input, LostReason, Mono, Query,
-    Reply, Request, Settings, Snapshot, TermNumber, TermOutcome, Which,
+    Beat, Bindings, Claims, ElectionName, Event, Happening, Incarnation, Input, LostReason, Mono,
+    Query, Reply, Request, Settings, Snapshot, TermNumber, TermOutcome, Which,
 };
 
 use super::{Invariant, Setup, entries};
@@ -113,7 +113,8 @@ impl Losses {
 
     fn fed(&mut self, who: Who, local: Mono, id: u64, reply: &Reply) {
         let beat = matches!(reply, Reply::Heartbeat(Beat::Ended { .. }));
-        if beat || matches!(reply, Reply::Claim(Claims::Ended { .. })) {
+        let bid = matches!(reply, Reply::Claim(Claims::Ended { .. }));
+        if beat || bid || matches!(reply, Reply::Bind(Bindings::Ended { .. })) {
             self.ended.insert(who);
         }
         let awaited = self.beat.get(&who).is_some_and(|(newest, by)| *newest == id && local < *by);

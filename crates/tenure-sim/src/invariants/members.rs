@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tenure_core::{
-    Amend, Amended, Beat, Claimed, Claims, EndCause, Entry, Happening, Incarnation, Joined,
-    MemberId, MemberRef, Mono, ReleaseCause, Reply, Request,
+    Amend, Amended, Beat, Bindings, Claimed, Claims, EndCause, Entry, Happening, Incarnation,
+    Joined, MemberId, MemberRef, Mono, ReleaseCause, Reply, Request,
 };
 
-use super::{Invariant, entries};
+use super::{Invariant, binds, entries};
 use crate::clock::Nanos;
 use crate::fact::Fact;
 
@@ -71,6 +71,15 @@ impl Members {
                 }
                 if answers.iter().any(|answer| matches!(answer, Claimed::Won(_))) {
                     self.renew(store, &claim.member, claim.ttl)?;
+                }
+            }
+            (Request::Bind(bind), Reply::Bind(bindings)) => {
+                let Some(member) = &bind.member else { return Ok(()) };
+                if matches!(bindings, Bindings::Ended { .. }) == self.is_live(store, member) {
+                    return Err(format!("{member} was told {bindings:?}"));
+                }
+                if binds(bindings, member) {
+                    self.renew(store, member, bind.ttl)?;
                 }
             }
             _ => {}

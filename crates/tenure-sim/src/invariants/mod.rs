@@ -24,9 +24,17 @@ mod loss;
 mod losses;
 mod lost_wins;
 mod members;
+mod name_beats;
+mod name_ops;
+mod name_tokens;
+mod name_work;
+mod names_answered;
+mod names_come_right;
+mod names_read;
 mod numbers;
 mod observers;
 mod one_holder;
+mod one_owner_trusts;
 mod one_term_a_bid;
 mod one_trusts;
 mod orphans;
@@ -42,7 +50,9 @@ mod work;
 
 use std::fmt;
 
-use tenure_core::Settings;
+use tenure_core::{
+    Amend, Amended, BindAnswer, Bindings, EndCause, Happening, Incarnation, MemberRef, Settings,
+};
 
 use crate::clock::{Clock, Nanos, SECOND};
 use crate::config::Config;
@@ -107,6 +117,8 @@ impl Checks {
         let fence = unless_jumping(store, "a promoted copy took a deposed leader's write");
         let two = After::MayBreak("two trusted after a copy was promoted");
         let older = After::MayBreak("a promoted copy showed an older term");
+        let token = unless_jumping(store, "a promoted copy gave a token twice");
+        let owners = After::MayBreak("two trusted in a name after a copy was promoted");
         let all: Vec<(Box<dyn Invariant>, After)> = vec![
             (Box::new(one_holder::OneHolder::default()), twice),
             (Box::new(numbers::NumbersRise::default()), back),
@@ -133,6 +145,14 @@ impl Checks {
             (Box::new(orphans::Orphans), After::Holds),
             (Box::new(somebody_leads::SomebodyLeads::new(&setup)), After::Holds),
             (Box::new(spinning::Spinning::default()), After::Holds),
+            (Box::new(names_answered::NamesAnswered::default()), After::NotJudged),
+            (Box::new(name_tokens::NameTokens::default()), token),
+            (Box::new(names_read::NamesRead::new(&setup)), After::NotJudged),
+            (Box::new(one_owner_trusts::OneOwnerTrusts::new(&setup)), owners),
+            (Box::new(name_work::DropAfterWork::new(&setup)), After::Holds),
+            (Box::new(name_ops::RepeatedOperations::default()), After::Holds),
+            (Box::new(names_come_right::NamesComeRight::new(&setup)), After::Holds),
+            (Box::new(name_beats::NoMoreBeats::new(&setup)), After::Holds),
         ];
         Self { all, violation: None, promoted: false, broken: Vec::new() }
     }
@@ -181,6 +201,35 @@ impl Checks {
 
     pub(crate) fn take_violation(self) -> Option<Violation> {
         self.violation
+    }
+}
+
+/// Whether a bind was answered with a name that this life owns, which counts as a heartbeat.
+fn binds(bindings: &Bindings, member: &MemberRef) -> bool {
+    let Bindings::Answered(answers) = bindings else { return false };
+    answers.iter().any(|answer| match answer {
+        BindAnswer::Bound(binding) => binding.owner.as_ref() == Some(member),
+        _ => false,
+    })
+}
+
+/// The lives that an operator evicted at once: they may believe for the rest of their ttl.
+fn evicted(fact: &Fact<'_>) -> Vec<Incarnation> {
+    match fact {
+        Fact::Amended {
+            amend: Amend::Evict { now: true, .. },
+            answer: Amended::Done { member: Some(member), .. },
+            ..
+        } => vec![member.incarnation],
+        // In two steps: the entry tells. One that was condemned before is waited out.
+        Fact::Stepped { by: None, step, .. } => {
+            let ended = step.entries.iter().filter_map(|entry| match &entry.what {
+                Happening::Ended { member, cause: EndCause::Evicted } => Some(member.incarnation),
+                _ => None,
+            });
+            ended.collect()
+        }
+        _ => Vec::new(),
     }
 }
 

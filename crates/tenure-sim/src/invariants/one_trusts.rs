@@ -6,11 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_core::{
-    Amend, Amended, ElectionName, EndCause, Event, Happening, Incarnation, TermNumber,
-};
+use tenure_core::{ElectionName, Event, Incarnation, TermNumber};
 
-use super::{Invariant, Setup};
+use super::{Invariant, Setup, evicted};
 use crate::clock::Nanos;
 use crate::config::nanos;
 use crate::fact::{Fact, Who};
@@ -82,6 +80,7 @@ impl Invariant for OneTrusts {
     }
 
     fn see(&mut self, now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
+        self.excused.extend(evicted(fact));
         match fact {
             Fact::Told { who, event: Event::Elected { term, .. }, until: Some(until), .. } => {
                 let (number, life, until) = (term.number, term.member.incarnation, *until);
@@ -112,23 +111,6 @@ impl Invariant for OneTrusts {
                 for trusting in self.trusting.values_mut() {
                     trusting.remove(who);
                 }
-                return Ok(());
-            }
-            Fact::Amended {
-                amend: Amend::Evict { now: true, .. },
-                answer: Amended::Done { member: Some(member), .. },
-                ..
-            } => {
-                self.excused.insert(member.incarnation);
-                return Ok(());
-            }
-            // In two steps: the entry tells. Whoever was condemned before is waited out.
-            Fact::Stepped { by: None, step, .. } => {
-                let evicted = step.entries.iter().filter_map(|entry| match &entry.what {
-                    Happening::Ended { member, cause: EndCause::Evicted } => Some(member),
-                    _ => None,
-                });
-                self.excused.extend(evicted.map(|member| member.incarnation));
                 return Ok(());
             }
             _ => return Ok(()),

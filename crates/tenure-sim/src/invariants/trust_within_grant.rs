@@ -23,11 +23,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::{
-    Beat, Claimed, Claims, Event, Incarnation, Input, Joined, Mono, Reply, Request, TermOutcome,
-    TermRef,
+    Beat, BindAnswer, Bindings, Claimed, Claims, Event, Incarnation, Input, Joined, Mono,
+    NameAnswer, Reply, Request, TermOutcome, TermRef,
 };
 
-use super::{Invariant, Setup};
+use super::{Invariant, Setup, binds};
 use crate::clock::{Clock, Nanos};
 use crate::fact::{Fact, Who};
 
@@ -130,6 +130,11 @@ impl TrustWithinGrant {
                     }
                 }
             }
+            (Request::Bind(bind), Reply::Bind(bindings)) => {
+                if let Some(member) = bind.member.as_ref().filter(|m| binds(bindings, m)) {
+                    self.keep(store, member.incarnation, bind.ttl);
+                }
+            }
             _ => {}
         }
     }
@@ -186,6 +191,9 @@ fn good(reply: &Reply) -> bool {
         Reply::Claim(Claims::Answered(answers)) => {
             answers.iter().any(|answer| matches!(answer, Claimed::Won(_)))
         }
+        Reply::Bind(Bindings::Answered(answers)) => {
+            answers.iter().any(|answer| matches!(answer, BindAnswer::Bound(_)))
+        }
         Reply::Read(seen) => {
             seen.elections.iter().any(|v| v.holder.as_ref().is_some_and(|h| h.unconfirmed))
         }
@@ -202,7 +210,13 @@ impl Invariant for TrustWithinGrant {
         match fact {
             Fact::Sent { who, local, id, request } => {
                 let asks = |r: &Request| {
-                    matches!(r, Request::Heartbeat(_) | Request::Claim(_) | Request::Read(_))
+                    matches!(
+                        r,
+                        Request::Heartbeat(_)
+                            | Request::Claim(_)
+                            | Request::Bind(_)
+                            | Request::Read(_)
+                    )
                 };
                 if asks(request) {
                     self.sent.insert((*who, *id), *local);
@@ -242,7 +256,16 @@ impl Invariant for TrustWithinGrant {
                 self.told_handed(*who, *true_until)?;
                 return self.told(*who, *trusted_until, *true_until);
             }
-            Fact::Told { who, event: Event::Trusted { until, .. }, until: true_until, .. } => {
+            Fact::Told {
+                who,
+                event:
+                    Event::NameAnswered {
+                        answer: NameAnswer::Bound { trusted_until: until, .. }, ..
+                    },
+                until: true_until @ Some(_),
+                ..
+            }
+            | Fact::Told { who, event: Event::Trusted { until, .. }, until: true_until, .. } => {
                 self.told_handed(*who, *true_until)?;
                 return self.told(*who, *until, *true_until);
             }

@@ -4,14 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::{
-    Amend, Amended, Beat, Claim, Claimed, Claims, ElectionName, ElectionView, Entry, Happening,
-    Heartbeat, Holder, Incarnation, Mono, Nonce, Priority, Profile, Query, Release, Reply, Request,
-    Term, TermNumber, Timestamp,
+    Amend, Amended, Beat, Binding, Claim, Claimed, Claims, ElectionName, ElectionView, Entry,
+    Happening, Heartbeat, Holder, Incarnation, Mono, Nonce, Priority, Profile, Query, Release,
+    Reply, Request, Term, TermNumber, Timestamp,
 };
 
 use tenure_store::MemoryState;
 
 use super::SimStore;
+use super::broken_names::BrokenNames;
 use crate::mutation::StoreRule;
 
 /// A store that breaks one rule, and what it needs to remember for it.
@@ -27,6 +28,7 @@ pub(super) struct Broken {
     /// How often a term of each election was given back.
     released: BTreeMap<ElectionName, u64>,
     nonces: u64,
+    names: BrokenNames,
 }
 
 impl Broken {
@@ -38,7 +40,13 @@ impl Broken {
             newest: BTreeMap::new(),
             released: BTreeMap::new(),
             nonces: 0,
+            names: BrokenNames::default(),
         }
+    }
+
+    /// Bends what a read of names shows.
+    pub(super) fn show(&self, live: &mut [Binding]) {
+        self.names.show(self.rule, live);
     }
 
     pub(super) fn perform(
@@ -59,6 +67,7 @@ impl Broken {
                 let bent = join.clone().with_seen(join.seen.place);
                 store.properly(now, wall, &Request::Join(bent))
             }
+            Request::Bind(bind) => self.names.bind(self.rule, store, (now, wall), bind),
             Request::Release(release) => {
                 let bent = self.bend_release(store, now, release);
                 store.properly(now, wall, &Request::Release(bent))
@@ -87,7 +96,12 @@ impl Broken {
             let late = Heartbeat { ttl, ..beat.clone() };
             reply = store.properly(then, wall, &Request::Heartbeat(late));
         }
-        if ended && self.rule == StoreRule::TakenNotEnded && self.bereft.contains(&life) {
+        let goes_on = match self.rule {
+            StoreRule::TakenNotEnded => self.bereft.contains(&life),
+            StoreRule::NameOwnerNotEnded => self.names.bereft.contains(&life),
+            _ => false,
+        };
+        if ended && goes_on {
             let (attention, seq) = (0, store.seq());
             let alive = Beat::Alive { attention, holds: Some(0), seq, terms: Vec::new() };
             return Reply::Heartbeat(alive);
@@ -240,6 +254,9 @@ impl Broken {
             match &mut entry.what {
                 Happening::Ended { member, .. } => {
                     self.bereft.insert(member.incarnation);
+                    if matches!(request, Request::Bind(_)) {
+                        self.names.bereft.insert(member.incarnation);
+                    }
                 }
                 Happening::Elected { term } if self.rule == StoreRule::TermOutlivesLife => {
                     self.newest.insert(term.election.clone(), term.clone());

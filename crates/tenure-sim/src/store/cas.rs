@@ -9,7 +9,9 @@ use tenure_cas::{
     CasOptions, CasRule, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed,
     Swapped, Version,
 };
-use tenure_core::{Amend, Amended, MemberId, Mono, Namespace, Query, Request, RequestId};
+use tenure_core::{
+    Amend, Amended, Binding, MemberId, Mono, Namespace, Query, Request, RequestId, WhichNames,
+};
 use tenure_store::Result;
 
 use super::remote::{Answered, Call, Caller, Client, Fate, SetClock, Wire, odd, ready};
@@ -41,6 +43,15 @@ impl Op {
             Op::Swap(..) => Answer::Swap(Err(error)),
             Op::Remove(..) => Answer::Remove(Err(error)),
             Op::List(..) => Answer::List(Err(error)),
+        }
+    }
+}
+
+impl Op {
+    fn writes_a_name(&self) -> bool {
+        match self {
+            Op::Swap(key, ..) | Op::Remove(key, _) => key.contains("/names/"),
+            Op::Load(..) | Op::List(_) => false,
         }
     }
 }
@@ -160,12 +171,14 @@ impl CasWorld {
         (client.poll(local), self.wire.sent())
     }
 
-    /// An operation reaches the register. Gives whom to answer, and the answer's number.
-    pub(super) fn arrive(&mut self, call: u64, fate: Fate) -> Option<(Caller, u64)> {
+    /// An operation reaches the register. Gives whom to answer, the answer's number, and
+    /// whether a name's record was written.
+    pub(super) fn arrive(&mut self, call: u64, fate: Fate) -> Option<(Caller, u64, bool)> {
         let (who, op) = self.wire.take(call)?;
         let done = if fate.acts() { Some(self.carry_out(&op)?) } else { None };
         let failed = fate.error().map(|error| op.failed(error));
-        Some((who, self.wire.answer(call, failed.or(done)?)))
+        let wrote_names = fate.acts() && op.writes_a_name();
+        Some((who, self.wire.answer(call, failed.or(done)?), wrote_names))
     }
 
     pub(super) fn answered(&mut self, answer: u64) {
@@ -211,6 +224,13 @@ impl CasWorld {
         eye.clock.set(now);
         let seen = ready(eye.store.read(&Namespace::default(), query));
         seen.and_then(Result::ok).unwrap_or_default()
+    }
+
+    pub(super) fn bindings(&self, now: Mono, which: &WhichNames) -> Vec<Binding> {
+        let Some(eye) = &self.eye else { return Vec::new() };
+        eye.clock.set(now);
+        let seen = ready(eye.store.names(&Namespace::default(), which));
+        seen.and_then(Result::ok).unwrap_or_default().bindings
     }
 
     pub(super) fn amend(&mut self, now: Mono, amend: &Amend) -> Option<Amended> {

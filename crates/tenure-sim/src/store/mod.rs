@@ -1,14 +1,15 @@
 //! The stores of a world.
 
 mod broken;
+mod broken_names;
 mod cas;
 mod remote;
 mod replica;
 mod turns;
 
 use tenure_core::{
-    Amend, Amended, ElectionName, Entry, Era, MemberRef, Mono, Query, Reply, Request, RequestId,
-    Seq, Snapshot, TermNumber, Timestamp, Which,
+    Amend, Amended, Binding, ElectionName, Entry, Era, MemberRef, Mono, Query, Reply, Request,
+    RequestId, Seq, Snapshot, TermNumber, Timestamp, Which, WhichNames,
 };
 use tenure_store::MemoryState;
 
@@ -263,8 +264,8 @@ impl SimStore {
     ) -> Option<Arrived> {
         match (&mut self.cas, &mut self.turns) {
             (Some(cas), _) => {
-                let (by, answer) = cas.arrive(call, fate)?;
-                Some(Arrived { by, answer, step: None })
+                let (by, answer, wrote_names) = cas.arrive(call, fate)?;
+                Some(Arrived { by, answer, step: None, wrote_names })
             }
             (_, Some(turns)) => turns.arrive(call, fate, asked, now),
             _ => None,
@@ -280,6 +281,21 @@ impl SimStore {
         }
     }
 
+    /// The names that a consistent read shows at `now`.
+    pub(crate) fn bindings(&self, now: Mono, which: &WhichNames) -> Vec<Binding> {
+        match (&self.cas, &self.turns) {
+            (Some(cas), _) => cas.bindings(now, which),
+            (_, Some(turns)) => turns.bindings(now, which),
+            _ => {
+                let mut live = self.state.names(now, which).bindings;
+                if let Some(broken) = &self.broken {
+                    broken.show(&mut live);
+                }
+                live
+            }
+        }
+    }
+
     /// What should not be there once everybody has left.
     pub(crate) fn leftovers(&self, now: Mono) -> Vec<String> {
         let query = Query { which: Which::All, members: true, ..Query::nothing() };
@@ -289,7 +305,9 @@ impl SimStore {
             let holder = view.holder.as_ref()?;
             Some(format!("the term {} of {} held by {}", view.number, view.election, holder.member))
         });
-        members.chain(held).collect()
+        let names = self.bindings(now, &WhichNames::Prefix(String::new()));
+        let names = names.iter().map(|b| format!("the name {} under {}", b.name, b.token));
+        members.chain(held).chain(names).collect()
     }
 }
 

@@ -10,11 +10,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use tenure_core::{
-    Amend, Amended, Beat, Entry, Heartbeat, Mono, Namespace, Query, Request, RequestId, Rev, Seq,
-    Snapshot,
+    Amend, Amended, Beat, Binding, Entry, Heartbeat, Mono, Namespace, Query, Request, RequestId,
+    Rev, Seq, Snapshot, WhichNames,
 };
 use tenure_rules::{Looked, MemberRow, Turn, Want};
-use tenure_store::{Capabilities, Error, MemoryRows, Page, Result, Rows, Store, TurnStore, Turned};
+use tenure_store::{
+    Capabilities, Error, MemoryRows, NameTraits, Page, Result, Rows, Store, TurnStore, Turned,
+};
 
 use super::remote::{Answered, Caller, Client, Fate, SetClock, Wire, odd, ready};
 use crate::fact::Who;
@@ -96,6 +98,7 @@ impl Rows for Remote {
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = Capabilities::judging("turns");
         capabilities.hands_over = true;
+        capabilities.names = Some(NameTraits::ALL);
         capabilities
     }
 }
@@ -129,6 +132,8 @@ pub(crate) struct Arrived {
     pub(crate) answer: u64,
     /// What it did, if it was carried out in rows.
     pub(crate) step: Option<Step>,
+    /// Whether it may have written a name.
+    pub(crate) wrote_names: bool,
 }
 
 /// The service, and the stores of all processes.
@@ -220,7 +225,8 @@ impl TurnWorld {
         let (by, op) = self.wire.take(call)?;
         let failed = fate.error().map(|error| op.failed(error));
         if !fate.acts() {
-            return Some(Arrived { by, answer: self.wire.answer(call, failed?), step: None });
+            let answer = self.wire.answer(call, failed?);
+            return Some(Arrived { by, answer, step: None, wrote_names: false });
         }
         let early = self.broken == Some(TurnRule::ClockBeforeLock);
         self.clock.set(if early { asked } else { now });
@@ -230,7 +236,8 @@ impl TurnWorld {
         let step =
             Step { before, after: self.members(), entries: self.entries_after(seq), conflict };
         let answer = self.wire.answer(call, failed.unwrap_or(done));
-        Some(Arrived { by, answer, step: Some(step) })
+        let wrote_names = matches!(op, Op::Turn(..)) && !conflict;
+        Some(Arrived { by, answer, step: Some(step), wrote_names })
     }
 
     fn carry_out(&self, op: &Op) -> Option<Answer> {
@@ -292,5 +299,11 @@ impl TurnWorld {
         self.clock.set(now);
         let seen = ready(self.eye.read(&Namespace::default(), query));
         seen.and_then(Result::ok).unwrap_or_default()
+    }
+
+    pub(super) fn bindings(&self, now: Mono, which: &WhichNames) -> Vec<Binding> {
+        self.clock.set(now);
+        let seen = ready(self.eye.names(&Namespace::default(), which));
+        seen.and_then(Result::ok).unwrap_or_default().bindings
     }
 }

@@ -4,7 +4,7 @@ use tenure_core::{ElectionName, Event, Input, Mono, StopReason, TermNumber};
 
 use super::World;
 use super::process::{Habits, Leadership};
-use super::queue::{Act, Happens};
+use super::queue::{Act, Happens, NameAct};
 use crate::clock::Nanos;
 use crate::config::{Feature, nanos};
 use crate::fact::{Fact, Who};
@@ -41,7 +41,7 @@ impl World {
     }
 
     /// When `span` by the process's own clock has passed.
-    fn do_after(&mut self, span: std::time::Duration, who: Who, act: Act) {
+    pub(super) fn do_after(&mut self, span: std::time::Duration, who: Who, act: Act) {
         let process = &self.processes[who.process];
         let at = process.clock.reaches(process.local(self.now) + span);
         self.queue.push(at.max(self.now), Happens::App { who, act });
@@ -50,7 +50,9 @@ impl World {
     pub(super) fn act(&mut self, who: Who, act: Act) {
         let now = self.now;
         let process = &mut self.processes[who.process];
-        if process.leaving && !matches!(act, Act::Stopped(..) | Act::Write(..)) {
+        if process.leaving
+            && !matches!(act, Act::Stopped(..) | Act::Write(..) | Act::Name(NameAct::LetGo(..)))
+        {
             return;
         }
         match act {
@@ -83,6 +85,7 @@ impl World {
                     self.write(who, election, number);
                 }
             }
+            Act::Name(act) => self.act_on_name(who, act),
             Act::Shutdown => {
                 process.leaving = true;
                 self.feed(who, Input::Shutdown);
@@ -125,7 +128,12 @@ impl World {
                 stance.leadership = Some(Leadership { number, incarnation, until: trusted_until });
                 self.lead(who, term.election, number);
             }
-            Event::Trusted { until, .. } => self.trust(who, until),
+            Event::Trusted { until, .. } => {
+                self.trust(who, until);
+                self.trust_names(who, until);
+            }
+            Event::NameAnswered { ticket, answer } => self.name_answered(who, ticket, answer),
+            Event::NamesLost { names, reason } => self.names_lost(who, names, reason),
             Event::Stopping { election, number, reason, .. } => {
                 self.drain(who, election, number, &reason);
             }
@@ -142,8 +150,6 @@ impl World {
             | Event::RolledBack { .. }
             | Event::Standby { .. }
             | Event::GivenBack { .. }
-            | Event::NameAnswered { .. }
-            | Event::NamesLost { .. }
             | Event::Left { .. } => {}
         }
     }
@@ -199,6 +205,7 @@ impl World {
         let process = &mut self.processes[who.process];
         process.machine = None;
         process.app.stances.clear();
+        process.app.names.clear();
         self.store.gone(who);
         if !self.healed {
             let pause = self.starts.between(1, nanos(self.config.ttl) * 2);

@@ -26,10 +26,15 @@ impl World {
             }
             1 => {
                 self.survey();
+                self.survey_names();
                 self.bereave(true);
                 longest * 2
             }
             2 => {
+                self.survey_names();
+                if std::mem::take(&mut self.orphaned) {
+                    self.coverage.mark("an owner crashed and another took its name in time");
+                }
                 // Whoever crashed starts again, and has time to come in.
                 for process in 0..self.processes.len() {
                     self.start(process);
@@ -38,6 +43,7 @@ impl World {
             }
             3 => {
                 self.survey();
+                self.survey_names();
                 self.bereave(false);
                 longest * 2
             }
@@ -91,6 +97,10 @@ impl World {
                 }
             }
         }
+        for index in 0..self.processes.len() {
+            let who = self.processes[index].who;
+            self.begin_names(who);
+        }
         self.see(Fact::Healed);
     }
 
@@ -111,6 +121,8 @@ impl World {
         let who = self.processes[leader].who;
         let leadership = self.processes[leader].stance(&election).leadership;
         if crash {
+            let names = self.processes[leader].app.names.values();
+            self.orphaned = names.filter(|stance| stance.owned.is_some()).count() > 0;
             self.crash(leader, None);
         } else if let Some(leadership) = leadership {
             self.do_in(0, who, Act::Stopped(election.clone(), leadership.number));

@@ -3,13 +3,15 @@
 
 mod app;
 mod healing;
+mod naming;
 mod network;
 mod process;
 mod queue;
 mod trouble;
 
 use tenure_core::{
-    ElectionName, Event, Hint, Input, Machine, MemberId, Output, Priority, Profile, StoreTraits,
+    ElectionName, Event, Hint, Input, Machine, MemberId, Mono, Name, NameAnswer, Output, Priority,
+    Profile, StoreTraits,
 };
 
 use self::process::{App, Process};
@@ -62,6 +64,7 @@ pub(crate) struct World {
     queue: Queue,
     processes: Vec<Process>,
     elections: Vec<ElectionName>,
+    names: Vec<Name>,
     store: SimStore,
     store_clock: Clock,
     /// What the wall clock of the present copy showed when the world began.
@@ -71,12 +74,15 @@ pub(crate) struct World {
     outage: Option<Outage>,
     /// Whether the time of faults is over.
     healed: bool,
+    /// Whether an owner of names was taken away on purpose.
+    orphaned: bool,
     /// Whether all are to leave.
     closing: bool,
     net: Rng,
     apps: Rng,
     troubles: Rng,
     starts: Rng,
+    naming: Rng,
     checks: Checks,
     coverage: Coverage,
     trace: Option<Trace>,
@@ -133,16 +139,19 @@ impl World {
             queue: Queue::default(),
             processes,
             elections,
+            names: (0..config.names).filter_map(|n| Name::new(format!("n{n}")).ok()).collect(),
             store: SimStore::new(&config, mutation),
             store_clock,
             copy_wall_ms: START_MS,
             outage: None,
             healed: false,
+            orphaned: false,
             closing: false,
             net: Rng::stream(config.seed, 3),
             apps: Rng::stream(config.seed, 4),
             troubles: Rng::stream(config.seed, 5),
             starts: Rng::stream(config.seed, 6),
+            naming: Rng::stream(config.seed, 8),
             checks: Checks::new(&config, settings, store_clock),
             coverage: Coverage::default(),
             trace: traced.then(Trace::default),
@@ -178,6 +187,7 @@ impl World {
             | Happens::Hint { who, .. }
             | Happens::App { who, .. }
             | Happens::Poll { who, .. }
+            | Happens::CompareNames { who }
             | Happens::Answer { by: Some(who), .. } => {
                 self.reach(who, what);
             }
@@ -213,7 +223,10 @@ impl World {
         if let Some(frozen) = &mut process.frozen {
             let from_outside = matches!(
                 what,
-                Happens::Reply { .. } | Happens::Hint { .. } | Happens::Answer { .. }
+                Happens::Reply { .. }
+                    | Happens::Hint { .. }
+                    | Happens::Answer { .. }
+                    | Happens::CompareNames { .. }
             );
             if !(frozen.suspended && from_outside) {
                 frozen.inbox.push(what);
@@ -229,6 +242,7 @@ impl World {
             Happens::Answer { answer, .. } => self.serve_answers(Some(who), answer),
             Happens::Poll { first, .. } => self.poll(who, first),
             Happens::App { act, .. } => self.act(who, act),
+            Happens::CompareNames { .. } => self.compare_names(who),
             _ => {}
         }
     }
@@ -268,6 +282,7 @@ impl World {
             self.queue.push(self.now + 1, Happens::Poll { who, first: true });
         }
         self.begin_campaigns(who);
+        self.begin_names(who);
     }
 
     fn traits(&self) -> StoreTraits {
@@ -332,12 +347,15 @@ impl World {
         }
     }
 
-    fn tell(&mut self, who: Who, local: tenure_core::Mono, event: Event) {
+    fn tell(&mut self, who: Who, local: Mono, event: Event) {
         let clock = self.processes[who.process].clock;
         let until = match &event {
             Event::Elected { trusted_until: until, .. } | Event::Trusted { until, .. } => {
                 Some(clock.reaches(*until))
             }
+            Event::NameAnswered {
+                answer: NameAnswer::Bound { trusted_until: until, .. }, ..
+            } if *until > Mono::ZERO => Some(clock.reaches(*until)),
             _ => None,
         };
         self.see(Fact::Told { who, local, event: &event, until });

@@ -33,7 +33,7 @@ impl World {
     pub(super) fn send(&mut self, who: Who, local: Mono, out: Outgoing) {
         let Outgoing { id, request, deadline } = out;
         self.see(Fact::Sent { who, local, id: id.get(), request: &request });
-        if matches!(request, Request::Claim(_) | Request::Heartbeat(_)) {
+        if matches!(request, Request::Claim(_) | Request::Heartbeat(_) | Request::Bind(_)) {
             self.stop_at_the_worst(who.process);
         }
         if self.store.in_steps() {
@@ -98,10 +98,13 @@ impl World {
         }
         let Some(fate) = self.fate() else { return };
         let arrived = self.store.arrive(call, fate, asked.unwrap_or(store), store);
-        let Some(Arrived { by, answer, step }) = arrived else { return };
+        let Some(Arrived { by, answer, step, wrote_names }) = arrived else { return };
         if let Some(step) = &step {
             self.see(Fact::Stepped { by, store, step });
             self.announce(&step.entries);
+        }
+        if wrote_names {
+            self.read_names();
         }
         if is_cut(&self.processes, by) || self.lost_on_the_way() {
             return;
@@ -177,6 +180,9 @@ impl World {
         let reply = Ok(self.store.perform(store, wall, request));
         let entries = self.store.after(before);
         self.see(Fact::Applied { who, store, request, reply: &reply, entries: &entries });
+        if matches!(request, Request::Bind(_)) {
+            self.read_names();
+        }
         self.announce(&entries);
         reply
     }
@@ -253,6 +259,9 @@ impl World {
         let process = &mut self.processes[index];
         process.cut = false;
         let (who, up) = (process.who, process.machine.is_some());
+        if up {
+            self.compare_names_soon(who);
+        }
         if up && (self.watched() || self.config.store.forgets()) {
             self.queue.push(self.now + 1, Happens::Hint { who, hint: Hint::Anything });
         }

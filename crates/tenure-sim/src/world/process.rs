@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use tenure_core::{
-    ElectionName, Incarnation, Machine, MemberId, Mono, Priority, Settings, TermNumber,
+    ElectionName, Incarnation, Machine, MemberId, Mono, Name, Priority, Settings, TermNumber, Token,
 };
 
+use super::naming::Asked;
 use super::queue::Happens;
 use crate::clock::{Clock, Nanos};
 use crate::fact::Who;
@@ -45,6 +46,29 @@ pub(crate) struct App {
     pub(crate) stances: BTreeMap<ElectionName, Stance>,
     pub(crate) habits: Habits,
     pub(crate) priority: BTreeMap<ElectionName, Priority>,
+    pub(crate) names: BTreeMap<Name, NameStance>,
+    /// What is asked for and not answered, by ticket.
+    pub(crate) asked: BTreeMap<u64, (Name, Asked)>,
+    /// The last ticket.
+    pub(crate) tickets: u64,
+}
+
+/// Where an application is with one name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NameStance {
+    /// The take that it waits for.
+    pub(crate) asked: Option<u64>,
+    /// What it owns, until it is told that it is lost.
+    pub(crate) owned: Option<OwnedName>,
+}
+
+/// A name, as the application owns it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnedName {
+    pub(crate) token: Token,
+    pub(crate) life: Incarnation,
+    /// What `is_current()` compares the clock with.
+    pub(crate) until: Mono,
 }
 
 /// How an application behaves, in thousandths of the time it has.
@@ -89,6 +113,10 @@ impl Process {
 
     pub(crate) fn stance(&mut self, election: &ElectionName) -> &mut Stance {
         self.app.stances.entry(election.clone()).or_default()
+    }
+
+    pub(crate) fn name(&mut self, name: &Name) -> &mut NameStance {
+        self.app.names.entry(name.clone()).or_default()
     }
 
     /// The term that the application leads `election` with and may still act

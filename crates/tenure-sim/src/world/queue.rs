@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use tenure_core::TermNumber;
 use tenure_core::{
-    Amend, ElectionName, Failed, Hint, Incarnation, Mono, Reply, Request, RequestId,
+    Amend, ElectionName, Failed, Hint, Incarnation, Mono, Name, Reply, Request, RequestId, Token,
 };
 
 use crate::clock::Nanos;
@@ -46,6 +46,8 @@ pub(crate) enum Happens {
     Poll { who: Who, first: bool },
     /// The service's answer reaches a process, or an operator.
     Answer { by: Caller, answer: u64 },
+    /// A process compares the names that it owns with what the store shows.
+    CompareNames { who: Who },
     /// The next part of the healing.
     Heal(u8),
 }
@@ -63,8 +65,25 @@ pub(crate) enum Act {
     StopLeading(ElectionName, TermNumber),
     /// Wants to write something.
     Write(ElectionName, TermNumber),
+    /// Does something with a name.
+    Name(NameAct),
     /// Shuts the process down in order.
     Shutdown,
+}
+
+/// What an application does with a name.
+#[derive(Clone, Debug)]
+pub(crate) enum NameAct {
+    /// Takes it.
+    Take(Name),
+    /// Publishes something else with it.
+    Change(Name, Token),
+    /// Drops it: its work has stopped.
+    Drop(Name, Token),
+    /// Does not wait any more for this take.
+    Withdraw(Name, u64),
+    /// Its work has stopped after the name was lost.
+    LetGo(Name, Token),
 }
 
 #[derive(Debug)]

@@ -189,6 +189,7 @@ impl World {
         }
         process.frozen = None;
         process.app.stances.clear();
+        process.app.names.clear();
         let who = process.who;
         self.store.gone(who);
         self.see(Fact::Crashed { who });
@@ -222,6 +223,7 @@ impl World {
         for (election, until) in trusted {
             self.see(Fact::Retrusted { who, election: &election, until });
         }
+        self.retrust_names(who);
     }
 
     /// Hints that nobody sent: all kinds, about anything, many at once; or, now and then, a
@@ -263,7 +265,9 @@ impl World {
         let (exact, pausing) = (self.troubles.chance(300), self.troubles.chance(400));
         let store = self.store_clock.at(self.now);
         let newest = self.store.newest(store, &election);
-        let number = exact.then(|| TermNumber::new(newest.get().max(1)));
+        // Now and then the term before it, as an operator does who looked a while ago.
+        let asked = newest.get() - u64::from(self.steps.is_multiple_of(4) && newest.get() > 1);
+        let number = exact.then(|| TermNumber::new(asked.max(1)));
         let amend = match feature {
             Feature::StepDowns => Amend::StepDown { election, number, to: None, reason, by },
             Feature::HandOvers => {

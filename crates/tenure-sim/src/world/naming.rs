@@ -1,0 +1,291 @@
+//! What applications do with names: take, change, drop, give up waiting, lose, take again.
+
+use tenure_core::{
+    Input, LostReason, Mono, Name, NameAnswer, NameOp, NameWish, TermNumber, TermRef, Token, Value,
+    WhichNames,
+};
+
+use super::World;
+use super::process::OwnedName;
+use super::queue::{Act, Happens, NameAct};
+use crate::clock::Nanos;
+use crate::config::{Feature, StoreKind, nanos};
+use crate::fact::{Fact, SurveyedName, Who};
+
+/// What was asked for with a ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Take,
+    Change,
+    Drop,
+}
+
+impl World {
+    /// Lets a process that has just started take names.
+    pub(super) fn begin_names(&mut self, who: Who) {
+        for name in self.names.clone() {
+            let keen = self.naming.chance(800);
+            let soon = self.naming.below(nanos(self.config.ttl));
+            let at = if self.healed { 1 } else { soon };
+            if keen || self.healed {
+                self.name_in(at, who, NameAct::Take(name));
+            }
+        }
+    }
+
+    fn name_in(&mut self, after: Nanos, who: Who, act: NameAct) {
+        self.do_in(after, who, Act::Name(act));
+    }
+
+    pub(super) fn act_on_name(&mut self, who: Who, act: NameAct) {
+        match act {
+            NameAct::Take(name) => self.take_names(who, name),
+            NameAct::Change(name, token) => {
+                if !self.healed && self.owns(who, &name, token) {
+                    let data = self.naming.below(1 << 20).to_be_bytes();
+                    let value = Value::empty().with_data(data).unwrap_or_default();
+                    self.ask(
+                        who,
+                        [(name, NameWish::Change { token, expect: None, value })].into(),
+                        None,
+                    );
+                }
+            }
+            NameAct::Drop(name, token) => {
+                if !self.healed && self.owns(who, &name, token) {
+                    self.see(Fact::NameWorkStopped { who, name: &name, token });
+                    self.ask(who, [(name, NameWish::Drop { token })].into(), None);
+                }
+            }
+            NameAct::Withdraw(name, ticket) => self.withdraw_take(who, name, ticket),
+            NameAct::LetGo(name, token) => {
+                self.see(Fact::NameWorkStopped { who, name: &name, token });
+                if self.processes[who.process].app.habits.confirms {
+                    self.feed(who, Input::LetGoOfName { name, token });
+                }
+            }
+        }
+    }
+
+    fn owns(&mut self, who: Who, name: &Name, token: Token) -> bool {
+        let owned = self.processes[who.process].name(name).owned;
+        owned.is_some_and(|owned| owned.token == token)
+    }
+
+    /// Takes one name, or with it all others that are not owned or asked for.
+    fn take_names(&mut self, who: Who, name: Name) {
+        let (together, fickle) = (self.naming.chance(250), self.naming.chance(200));
+        let soon = self.naming.below(6_000_000);
+        let wanted = if together { self.names.clone() } else { vec![name] };
+        let process = &mut self.processes[who.process];
+        let is_free = |name: &Name| {
+            let stance = process.name(name);
+            stance.asked.is_none() && stance.owned.is_none()
+        };
+        let free: Vec<Name> = wanted.into_iter().filter(is_free).collect();
+        if free.is_empty() {
+            return;
+        }
+        let fence = self.fence(who);
+        let takes =
+            free.iter().map(|name| (name.clone(), NameWish::Take { value: Value::empty() }));
+        if self.on(Feature::Withdrawals) && fickle {
+            let first = self.processes[who.process].app.tickets + 1;
+            for (ticket, name) in (first..).zip(free.clone()) {
+                self.name_in(soon, who, NameAct::Withdraw(name, ticket));
+            }
+        }
+        self.ask(who, takes.collect(), fence);
+    }
+
+    /// Now and then only under a term: one that is led, or the one before it.
+    fn fence(&mut self, who: Who) -> Option<TermRef> {
+        let (fenced, stale) = (self.naming.chance(150), self.naming.chance(300));
+        if !fenced || self.config.store == StoreKind::Cas {
+            return None;
+        }
+        let election = self.elections.first().cloned()?;
+        let led = self.processes[who.process].stance(&election).leadership?;
+        let number = TermNumber::new(led.number.get() - u64::from(stale));
+        Some(TermRef { election, number })
+    }
+
+    /// Asks the machine; the tickets rise.
+    fn ask(&mut self, who: Who, wishes: Vec<(Name, NameWish)>, fence: Option<TermRef>) {
+        let process = &mut self.processes[who.process];
+        let mut ops = Vec::with_capacity(wishes.len());
+        for (name, wish) in wishes {
+            process.app.tickets += 1;
+            let ticket = process.app.tickets;
+            let asked = match wish {
+                NameWish::Take { .. } | NameWish::Post { .. } => Asked::Take,
+                NameWish::Change { .. } | NameWish::Repost { .. } => Asked::Change,
+                NameWish::Drop { .. } => Asked::Drop,
+            };
+            process.app.asked.insert(ticket, (name.clone(), asked));
+            if asked == Asked::Take {
+                process.name(&name).asked = Some(ticket);
+            }
+            ops.push(NameOp { ticket, name, wish, fence: fence.clone() });
+        }
+        self.feed(who, Input::Bind { ops });
+    }
+
+    fn withdraw_take(&mut self, who: Who, name: Name, ticket: u64) {
+        let process = &mut self.processes[who.process];
+        if self.healed || process.name(&name).asked != Some(ticket) {
+            return;
+        }
+        process.name(&name).asked = None;
+        process.app.asked.remove(&ticket);
+        self.feed(who, Input::WithdrawName { name: name.clone(), ticket });
+        self.take_again(who, name);
+    }
+
+    /// The application is told what came of an operation.
+    pub(super) fn name_answered(&mut self, who: Who, ticket: u64, answer: NameAnswer) {
+        let process = &mut self.processes[who.process];
+        let Some((name, asked)) = process.app.asked.remove(&ticket) else { return };
+        if asked == Asked::Take {
+            process.name(&name).asked = None;
+        }
+        match answer {
+            NameAnswer::Bound { binding, trusted_until } if asked == Asked::Take => {
+                let token = binding.token;
+                let owned = binding.owner.map(|owner| OwnedName {
+                    token,
+                    life: owner.incarnation,
+                    until: trusted_until,
+                });
+                process.name(&name).owned = owned;
+                self.own(who, name, token);
+            }
+            NameAnswer::Taken(binding) if self.healed => {
+                let after = nanos(binding.remaining) + nanos(self.config.ttl) / 100;
+                self.name_in(after, who, NameAct::Take(name));
+            }
+            NameAnswer::ShutDown | NameAnswer::Bound { .. } => {}
+            NameAnswer::Gone(_) if asked == Asked::Change => {}
+            _ => self.take_again(who, name),
+        }
+    }
+
+    /// A new name: changed now and then, and dropped at last.
+    fn own(&mut self, who: Who, name: Name, token: Token) {
+        let ttl = nanos(self.config.ttl);
+        let (changes, when) = (self.naming.chance(400), self.naming.below(ttl * 2));
+        let (tires, after) = (self.naming.chance(600), self.naming.below(ttl * 4));
+        if changes {
+            self.name_in(when, who, NameAct::Change(name.clone(), token));
+        }
+        if tires {
+            self.name_in(after, who, NameAct::Drop(name, token));
+        }
+    }
+
+    fn take_again(&mut self, who: Who, name: Name) {
+        let (soon, late) = (self.naming.chance(500), self.naming.below(nanos(self.config.ttl)));
+        let after = if soon || self.healed { late / 20 + 1 } else { late };
+        self.name_in(after, who, NameAct::Take(name));
+    }
+
+    /// Lost: the work stops within the margin, and the application takes the name again.
+    pub(super) fn names_lost(&mut self, who: Who, names: Vec<(Name, Token)>, reason: LostReason) {
+        let process = &mut self.processes[who.process];
+        let share = u32::try_from(process.app.habits.stop).unwrap_or(0);
+        let span = process.settings.margin() / 1_000 * share;
+        for (name, token) in names {
+            let stance = self.processes[who.process].name(&name);
+            if stance.owned.is_some_and(|owned| owned.token == token) {
+                stance.owned = None;
+            }
+            if reason != LostReason::Resigned {
+                self.do_after(span, who, Act::Name(NameAct::LetGo(name.clone(), token)));
+                self.take_again(who, name);
+            } else if self.processes[who.process].leaving {
+                self.do_after(span, who, Act::Name(NameAct::LetGo(name, token)));
+            }
+        }
+    }
+
+    pub(super) fn trust_names(&mut self, who: Who, until: Mono) {
+        for stance in self.processes[who.process].app.names.values_mut() {
+            if let Some(owned) = &mut stance.owned {
+                owned.until = until;
+            }
+        }
+    }
+
+    /// Tells the invariants anew until when, in true time, a process trusts in its names.
+    pub(super) fn retrust_names(&mut self, who: Who) {
+        let process = &self.processes[who.process];
+        let clock = process.clock;
+        let names = process.app.names.iter();
+        let trusted: Vec<_> =
+            names.filter_map(|(n, s)| Some((n.clone(), clock.reaches(s.owned?.until)))).collect();
+        for (name, until) in trusted {
+            self.see(Fact::NameRetrusted { who, name: &name, until });
+        }
+    }
+
+    /// What a consistent read shows now.
+    pub(super) fn read_names(&mut self) {
+        if self.names.is_empty() {
+            return;
+        }
+        let store = self.store_clock.at(self.now);
+        let live = self.store.bindings(store, &WhichNames::Prefix(String::new()));
+        self.see(Fact::Bindings { store, live: &live });
+    }
+
+    /// Whoever connects anew compares its names with the store's, as one does who follows
+    /// them: a copy that forgot does not show what it forgot.
+    pub(super) fn compare_names(&mut self, who: Who) {
+        let store = self.store_clock.at(self.now);
+        let live = self.store.bindings(store, &WhichNames::Prefix(String::new()));
+        let names = self.processes[who.process].app.names.iter();
+        let owned = names.filter_map(|(name, stance)| Some((name.clone(), stance.owned?)));
+        let is_shown = |(name, owned): &(Name, OwnedName)| {
+            live.iter().any(|b| {
+                let life = b.owner.as_ref().map(|owner| owner.incarnation);
+                b.name == *name && b.token == owned.token && life == Some(owned.life)
+            })
+        };
+        let lost = owned.filter(|owned| !is_shown(owned));
+        let names: Vec<_> = lost.map(|(name, owned)| (name, owned.token)).collect();
+        if !names.is_empty() {
+            self.feed(who, Input::NamesForgotten { names });
+        }
+    }
+
+    /// Looks the names over: what the store says against what everybody believes.
+    pub(super) fn survey_names(&mut self) {
+        let store = self.store_clock.at(self.now);
+        let live = self.store.bindings(store, &WhichNames::Prefix(String::new()));
+        let mut names = Vec::new();
+        for name in self.names.clone() {
+            let bound = live
+                .iter()
+                .find(|binding| binding.name == name)
+                .and_then(|binding| Some((binding.owner.as_ref()?.incarnation, binding.token)));
+            let owns = self.processes.iter().filter_map(|process| {
+                process.machine.as_ref()?;
+                let owned = process.app.names.get(&name)?.owned?;
+                let current = process.local(self.now) < owned.until;
+                current.then_some((process.who, owned.life, owned.token))
+            });
+            let owned: Vec<_> = owns.collect();
+            let wanted = self.processes.iter().any(|process| process.machine.is_some());
+            names.push(SurveyedName { name, bound, owned, wanted });
+        }
+        self.see(Fact::NamesSurveyed { names: &names });
+    }
+
+    /// A read of the names follows soon.
+    pub(super) fn compare_names_soon(&mut self, who: Who) {
+        if !self.names.is_empty() && self.config.store.forgets() {
+            let delay = self.naming.between(200_000, 2_000_000);
+            self.queue.push(self.now + delay, Happens::CompareNames { who });
+        }
+    }
+}
