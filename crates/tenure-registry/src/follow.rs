@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tenure::{
-    Binding, MemberRef, MemberView, Mono, Name, NameHints, Names, NamesView, Rev, Tenure, Token,
-    WhichNames,
+    Binding, Incarnation, MemberRef, MemberView, Mono, Name, NameHints, Names, NamesView, Rev,
+    Tenure, Token, WhichNames,
 };
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
@@ -297,6 +297,7 @@ impl Task {
 
     fn take(&mut self, view: NamesView, members: Option<Vec<MemberView>>, asked: Mono) {
         self.find_forgotten(&view);
+        self.find_unasked(&view);
         let deltas = self.writer.apply(view, asked, &self.meanwhile);
         self.tell(deltas);
         if let Some(views) = members {
@@ -322,6 +323,25 @@ impl Task {
             tracing::error!(target: "tenure", count, "the store does not have names that this process registered");
             // A member that is gone has lost them already.
             let _ = self.names.forgotten(forgotten);
+        }
+    }
+
+    /// What the store has under a life of this member, and nobody here registered: a late
+    /// copy of a request bound it.
+    fn find_unasked(&self, view: &NamesView) {
+        let mut found: HashMap<Incarnation, Vec<(Name, Token)>> = HashMap::new();
+        for binding in &view.bindings {
+            let Some(owner) = binding.owner.as_ref().filter(|o| o.id == *self.tenure.id()) else {
+                continue;
+            };
+            if self.own.get(&binding.name).is_none_or(|own| own.token != binding.token) {
+                let names = found.entry(owner.incarnation).or_default();
+                names.push((binding.name.clone(), binding.token));
+            }
+        }
+        for (life, names) in found {
+            // A member that is gone has nothing bound.
+            let _ = self.names.found(life, names);
         }
     }
 

@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenure::testing::{Fault, HintFault, Stage, StoreVerb};
-use tenure::{Rev, Value};
+use tenure::{Name, Namespace, Rev, Store, Tenure, Value, WhichNames};
+use tenure_core::{Bind, BindAnswer, BindOp, Bindings, Nonce};
 use tenure_registry::{Change, Got, RegisterError, Registry};
+use tenure_store::MemoryStore;
 
 async fn within<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), work).await.expect("it does not come to its end")
@@ -398,4 +401,30 @@ async fn passes(stage: &Stage, holds: impl Fn() -> bool) {
     while !holds() {
         stage.advance(Duration::from_millis(500)).await;
     }
+}
+
+/// U4: a copy of a request that arrives when the name is free again binds it to a process
+/// that does not know of it. The copy of names shows it, and it is given back.
+#[tokio::test]
+async fn a_name_that_a_late_request_bound_is_given_back() {
+    let store = Arc::new(MemoryStore::new());
+    let tenure = Tenure::with_store(store.clone()).id("a").connect().await.unwrap();
+    let names = Registry::open(&tenure, "orders").unwrap();
+    within(names.ready()).await.unwrap();
+    let mine = within(names.register("kept", Value::empty())).await.unwrap();
+    let owner = tenure.members().await.unwrap()[0].member.clone();
+
+    let late = Name::new("orders:late").unwrap();
+    let take = BindOp::take(late.clone(), Nonce::new(1), Value::empty());
+    let bind = Bind::new(owner, Duration::from_secs(10), vec![take]);
+    let ns = Namespace::default();
+    let bound = store.bind(&ns, &bind).await.unwrap();
+    assert!(matches!(&bound, Bindings::Answered(a) if matches!(a[0], BindAnswer::Bound(_))));
+
+    let is_free = || async {
+        let which = WhichNames::Named(vec![late.clone()]);
+        store.names(&ns, &which).await.unwrap().bindings.is_empty()
+    };
+    tenure_testkit::until("the name is free", is_free).await;
+    assert!(mine.is_current(), "what was registered stays");
 }

@@ -109,6 +109,14 @@ pub enum Input {
         /// The names, with their tokens.
         names: Vec<(Name, Token)>,
     },
+    /// A read shows these names bound to a life of this member. Those that nobody asked for
+    /// are dropped: a late copy of a request bound them.
+    NamesFound {
+        /// The life that they are bound to.
+        life: Incarnation,
+        /// The names, with their tokens.
+        names: Vec<(Name, Token)>,
+    },
     /// A reply to a request.
     Reply {
         /// The request's number.

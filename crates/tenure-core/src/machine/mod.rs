@@ -237,6 +237,11 @@ impl Machine {
             Input::Bind { ops } => self.terms.names.bind(cx, ops),
             Input::WithdrawName { name, ticket } => self.terms.names.withdraw(&name, ticket),
             Input::LetGoOfName { name, token } => self.terms.names.let_go(&name, token),
+            Input::NamesFound { life, names } => {
+                if self.membership.life().is_some_and(|own| own.member.incarnation == life) {
+                    self.terms.names.found(names);
+                }
+            }
             Input::NamesForgotten { names } => self.terms.names.forgotten(cx, names),
             Input::Reply { id, result } => self.on_reply(now, id, *result),
             Input::Hint(hint) => self.looks.on_hint(cx, hint, &mut self.terms),

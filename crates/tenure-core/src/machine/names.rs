@@ -21,7 +21,8 @@
 //! - **The life ends**: tokens of the old life are worth nothing. Changes and drops that
 //!   wait are answered *gone*; takes go on in the next life, with another nonce.
 //! - **The store shows a name under this life that the machine does not know of**: it is
-//!   dropped, and not believed.
+//!   dropped, and not believed. A copy of a take that arrives when the name is free again
+//!   binds it so; a reader of names tells the machine ([`Names::found`]).
 //!
 //! Each step costs the same however many names are bound; only losing all of them at once,
 //! and telling it, costs a step for each.
@@ -155,6 +156,21 @@ impl Names {
         }
         if !names.is_empty() {
             cx.emit(Event::NamesLost { names, reason: LostReason::Superseded });
+        }
+    }
+
+    /// The store has these names under this life. One that is neither owned nor owed, and of
+    /// which nothing is asked, was bound by a late copy of a request: nobody knows of it, and
+    /// it would stay bound for as long as this process lives. A read that is older than a drop
+    /// costs one more drop, which changes nothing.
+    pub(super) fn found(&mut self, names: Vec<(Name, Token)>) {
+        for (name, token) in names {
+            let is_known = self.bound.contains_key(&name)
+                || self.owed.contains_key(&name)
+                || self.lines.contains_key(&name);
+            if !is_known {
+                self.push(name, Wanted::to_drop(token));
+            }
         }
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    BadBind, Binding, Hint, Input, LostReason, MAX_VALUE, Mono, Name, NameAnswer, NameWish,
-    NamesView, Rev, TermRef, Token, Value, WhichNames,
+    BadBind, Binding, Hint, Incarnation, Input, LostReason, MAX_VALUE, Mono, Name, NameAnswer,
+    NameWish, NamesView, Rev, TermRef, Token, Value, WhichNames,
 };
 use tenure_store::{ErrorKind, FenceBlocking, FenceError, FenceIn, Fenced, FencedName};
 use tokio::sync::oneshot;
@@ -143,6 +143,12 @@ impl Names {
     /// Tells that names may have changed, as it happens. It is only a hint: read them.
     pub fn hints(&self) -> Result<NameHints> {
         Ok(NameHints { hints: self.shared.client.feed()?.hints()? })
+    }
+
+    /// Says that a read of the store shows these names bound to a life of this member. Those
+    /// that nobody here asked for are given back.
+    pub fn found(&self, life: Incarnation, names: Vec<(Name, Token)>) -> Result<()> {
+        self.shared.send(Command::Tell(Input::NamesFound { life, names }))
     }
 
     /// Says that a read of the store did not show these bindings of this member, although they

@@ -364,6 +364,28 @@ fn a_change_that_finds_nothing_is_the_loss_of_the_name() {
     assert_eq!(answers(&script), [(2, &NameAnswer::Gone(None))]);
 }
 
+/// U4: a name that a late copy of a request bound is given back when a read shows it; what
+/// is owned or asked for, and what belongs to another life, is left alone.
+#[test]
+fn a_name_that_nobody_asked_for_is_dropped_when_it_is_found() {
+    let mut script = owning(&["a"]);
+    let life = script.me().incarnation;
+    script.feed(Input::Bind { ops: [take(2, "b")].into() });
+    let found = |life| Input::NamesFound {
+        life,
+        names: [("a", 1), ("b", 7), ("c", 9)]
+            .map(|(name, token)| (named(name), Token::new(token)))
+            .into(),
+    };
+    script.feed(found(Incarnation::from_u128(99)));
+    script.feed(found(life));
+    assert_eq!(asked(&bound(&mut script, 2)), ["b"]);
+    let last = bound(&mut script, 0);
+    assert_eq!(asked(&last), ["c"]);
+    assert!(matches!(last.ops[0].what, What::Drop { token } if token == Token::new(9)));
+    assert!(lost(&script).is_empty() && answers(&script).len() == 1);
+}
+
 /// M6: what a read of the store does not show any more is not trusted; another binding of the
 /// same name is left alone.
 #[test]
