@@ -1,9 +1,10 @@
-//! What the server says of itself, for the doctor.
+//! What the server says of itself, for the doctor, and a new era by an operator's word.
 
 use std::time::SystemTime;
 
-use tenure_core::{Era, EraView, Examined, Raised, TermNumber};
+use tenure_core::{Amended, Era, EraView, Examined, Note, Raised, TermNumber};
 use tenure_store::Result;
+use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::Effect;
 use crate::rows::{timestamp, unsigned};
@@ -27,6 +28,20 @@ impl Verbs<'_> {
             clock: count("clock")?,
         };
         Ok(Examined { era: Some(era), findings: Vec::new(), late_because: Some(LATE) })
+    }
+
+    pub(crate) async fn restored(
+        &self,
+        by: &Note,
+        wait: (&(dyn ToSql + Sync), Type),
+    ) -> Result<Amended> {
+        let by = by.as_str();
+        let params = [(&by as _, Type::TEXT), wait];
+        let text = "SELECT era_before, era_after FROM {schema}.restored($1, $2)";
+        let text = self.texts.of_operator(text);
+        let row = one(self.link.ask("raising the era", Effect::Writes, &text, &params).await?)?;
+        let era = |column| get::<i32>(&row, column).map(|era| unsigned(era.into()));
+        Ok(Amended::Restored { before: era("era_before")?, after: era("era_after")? })
     }
 
     pub(crate) async fn queue_usage(&self) -> Result<f64> {

@@ -284,19 +284,7 @@ impl Verbs<'_> {
                     .await?
             }
             Amend::Purge(purge) => return self.purge(space, purge).await.map(Amended::Purged),
-            Amend::Restored { by } => {
-                let (doing, by) = ("raising the era", by.as_str());
-                let params = [(&by as _, Type::TEXT), wait];
-                let text = "SELECT era_before, era_after FROM {schema}.restored($1, $2)";
-                let text = self.texts.of_operator(text);
-                let rows = self.link.ask(doing, Effect::Writes, &text, &params);
-                let row = one(rows.await?)?;
-                let era = |column| get::<i32>(&row, column).map(|era| unsigned(era.into()));
-                return Ok(Amended::Restored {
-                    before: era("era_before")?,
-                    after: era("era_after")?,
-                });
-            }
+            Amend::Restored { by } => return self.restored(by, wait).await,
         };
         amended(&one(rows)?)
     }
