@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use common::{Process, fresh_name, hear, open, postgres_url, role, say, within};
 use rustix::process::Signal;
 use tenure::Value;
-use tenure_testkit::{Dice, stamp};
+use tenure_testkit::{Dice, let_pass, let_pass_blocking, stamp};
 
 const NAMES: usize = 100;
 const FIGHTERS: usize = 16;
@@ -53,7 +53,7 @@ async fn fight(file: &str, log: &str, me: &str) {
                 break;
             }
             until = before.max(from);
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            let_pass(Duration::from_millis(1), "the pace at which ownership is sampled").await;
         }
         let mut line = String::new();
         writeln!(line, "{name} {} {from} {until} {me}", mine.token()).unwrap();
@@ -86,7 +86,7 @@ fn no_name_has_two_owners_while_processes_are_stopped_and_killed() {
     let (began, mut dice) = (Instant::now(), Dice::new(7));
     let (mut stopped, mut kills) = (Vec::<(Instant, usize)>::new(), 0);
     while began.elapsed() < limit || kills < 3 {
-        std::thread::sleep(Duration::from_millis(100));
+        let_pass_blocking(Duration::from_millis(100), "the pace of the faults");
         stopped.retain(|(at, n)| {
             let goes_on = at.elapsed() > TTL * 2;
             if goes_on {
@@ -178,7 +178,7 @@ fn the_names_of_a_killed_process_go_together() {
             while seen > 0 {
                 assert_eq!(seen, count, "some were dropped before others");
                 assert!(killed.elapsed() < Duration::from_secs(60), "they stay");
-                tokio::time::sleep(Duration::from_millis(2)).await;
+                let_pass(Duration::from_millis(2), "the pace at which copies are sampled").await;
                 seen = names.all().len();
             }
         }
