@@ -85,7 +85,7 @@ impl World {
                     self.write(who, election, number);
                 }
             }
-            Act::Name(act) => self.act_on_name(who, act),
+            Act::Name(act) => self.names().act_on_name(who, act),
             Act::Shutdown => {
                 process.leaving = true;
                 self.feed(who, Input::Shutdown);
@@ -130,10 +130,12 @@ impl World {
             }
             Event::Trusted { until, .. } => {
                 self.trust(who, until);
-                self.trust_names(who, until);
+                self.names().trust_names(who, until);
             }
-            Event::NameAnswered { ticket, answer } => self.name_answered(who, ticket, answer),
-            Event::NamesLost { names, reason } => self.names_lost(who, names, reason),
+            Event::NameAnswered { ticket, answer } => {
+                self.names().name_answered(who, ticket, answer)
+            }
+            Event::NamesLost { names, reason } => self.names().names_lost(who, names, reason),
             Event::Stopping { election, number, reason, .. } => {
                 self.drain(who, election, number, &reason);
             }

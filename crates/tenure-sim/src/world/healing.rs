@@ -26,12 +26,12 @@ impl World {
             }
             1 => {
                 self.survey();
-                self.survey_names();
+                self.names().survey_names();
                 self.bereave(true);
                 longest * 2
             }
             2 => {
-                self.survey_names();
+                self.names().survey_names();
                 if std::mem::take(&mut self.orphaned) {
                     self.coverage.mark("an owner crashed and another took its name in time");
                 }
@@ -43,7 +43,7 @@ impl World {
             }
             3 => {
                 self.survey();
-                self.survey_names();
+                self.names().survey_names();
                 self.bereave(false);
                 longest * 2
             }
@@ -99,7 +99,7 @@ impl World {
         }
         for index in 0..self.processes.len() {
             let who = self.processes[index].who;
-            self.begin_names(who);
+            self.names().begin_names(who);
         }
         self.see(Fact::Healed);
     }

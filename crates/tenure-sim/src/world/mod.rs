@@ -242,7 +242,7 @@ impl World {
             Happens::Answer { answer, .. } => self.serve_answers(Some(who), answer),
             Happens::Poll { first, .. } => self.poll(who, first),
             Happens::App { act, .. } => self.act(who, act),
-            Happens::CompareNames { .. } => self.compare_names(who),
+            Happens::CompareNames { .. } => self.names().compare_names(who),
             _ => {}
         }
     }
@@ -282,7 +282,7 @@ impl World {
             self.queue.push(self.now + 1, Happens::Poll { who, first: true });
         }
         self.begin_campaigns(who);
-        self.begin_names(who);
+        self.names().begin_names(who);
     }
 
     fn traits(&self) -> StoreTraits {

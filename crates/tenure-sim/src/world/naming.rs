@@ -20,29 +20,40 @@ pub(crate) enum Asked {
     Drop,
 }
 
+/// The world, as what applications do with names sees it.
+pub(super) struct Naming<'w> {
+    world: &'w mut World,
+}
+
 impl World {
+    pub(super) fn names(&mut self) -> Naming<'_> {
+        Naming { world: self }
+    }
+}
+
+impl Naming<'_> {
     /// Lets a process that has just started take names.
     pub(super) fn begin_names(&mut self, who: Who) {
-        for name in self.names.clone() {
-            let keen = self.naming.chance(800);
-            let soon = self.naming.below(nanos(self.config.ttl));
-            let at = if self.healed { 1 } else { soon };
-            if keen || self.healed {
+        for name in self.world.names.clone() {
+            let keen = self.world.naming.chance(800);
+            let soon = self.world.naming.below(nanos(self.world.config.ttl));
+            let at = if self.world.healed { 1 } else { soon };
+            if keen || self.world.healed {
                 self.name_in(at, who, NameAct::Take(name));
             }
         }
     }
 
     fn name_in(&mut self, after: Nanos, who: Who, act: NameAct) {
-        self.do_in(after, who, Act::Name(act));
+        self.world.do_in(after, who, Act::Name(act));
     }
 
     pub(super) fn act_on_name(&mut self, who: Who, act: NameAct) {
         match act {
             NameAct::Take(name) => self.take_names(who, name),
             NameAct::Change(name, token) => {
-                if !self.healed && self.owns(who, &name, token) {
-                    let data = self.naming.below(1 << 20).to_be_bytes();
+                if !self.world.healed && self.owns(who, &name, token) {
+                    let data = self.world.naming.below(1 << 20).to_be_bytes();
                     let value = Value::empty().with_data(data).unwrap_or_default();
                     self.ask(
                         who,
@@ -52,32 +63,32 @@ impl World {
                 }
             }
             NameAct::Drop(name, token) => {
-                if !self.healed && self.owns(who, &name, token) {
-                    self.see(Fact::NameWorkStopped { who, name: &name, token });
+                if !self.world.healed && self.owns(who, &name, token) {
+                    self.world.see(Fact::NameWorkStopped { who, name: &name, token });
                     self.ask(who, [(name, NameWish::Drop { token })].into(), None);
                 }
             }
             NameAct::Withdraw(name, ticket) => self.withdraw_take(who, name, ticket),
             NameAct::LetGo(name, token) => {
-                self.see(Fact::NameWorkStopped { who, name: &name, token });
-                if self.processes[who.process].app.habits.confirms {
-                    self.feed(who, Input::LetGoOfName { name, token });
+                self.world.see(Fact::NameWorkStopped { who, name: &name, token });
+                if self.world.processes[who.process].app.habits.confirms {
+                    self.world.feed(who, Input::LetGoOfName { name, token });
                 }
             }
         }
     }
 
     fn owns(&mut self, who: Who, name: &Name, token: Token) -> bool {
-        let owned = self.processes[who.process].name(name).owned;
+        let owned = self.world.processes[who.process].name(name).owned;
         owned.is_some_and(|owned| owned.token == token)
     }
 
     /// Takes one name, or with it all others that are not owned or asked for.
     fn take_names(&mut self, who: Who, name: Name) {
-        let (together, fickle) = (self.naming.chance(250), self.naming.chance(200));
-        let soon = self.naming.below(6_000_000);
-        let wanted = if together { self.names.clone() } else { vec![name] };
-        let process = &mut self.processes[who.process];
+        let (together, fickle) = (self.world.naming.chance(250), self.world.naming.chance(200));
+        let soon = self.world.naming.below(6_000_000);
+        let wanted = if together { self.world.names.clone() } else { vec![name] };
+        let process = &mut self.world.processes[who.process];
         let is_free = |name: &Name| {
             let stance = process.name(name);
             stance.asked.is_none() && stance.owned.is_none()
@@ -89,8 +100,8 @@ impl World {
         let fence = self.fence(who);
         let takes =
             free.iter().map(|name| (name.clone(), NameWish::Take { value: Value::empty() }));
-        if self.on(Feature::Withdrawals) && fickle {
-            let first = self.processes[who.process].app.tickets + 1;
+        if self.world.on(Feature::Withdrawals) && fickle {
+            let first = self.world.processes[who.process].app.tickets + 1;
             for (ticket, name) in (first..).zip(free.clone()) {
                 self.name_in(soon, who, NameAct::Withdraw(name, ticket));
             }
@@ -100,19 +111,19 @@ impl World {
 
     /// Now and then only under a term: one that is led, or the one before it.
     fn fence(&mut self, who: Who) -> Option<TermRef> {
-        let (fenced, stale) = (self.naming.chance(150), self.naming.chance(300));
-        if !fenced || self.config.store == StoreKind::Cas {
+        let (fenced, stale) = (self.world.naming.chance(150), self.world.naming.chance(300));
+        if !fenced || self.world.config.store == StoreKind::Cas {
             return None;
         }
-        let election = self.elections.first().cloned()?;
-        let led = self.processes[who.process].stance(&election).leadership?;
+        let election = self.world.elections.first().cloned()?;
+        let led = self.world.processes[who.process].stance(&election).leadership?;
         let number = TermNumber::new(led.number.get() - u64::from(stale));
         Some(TermRef { election, number })
     }
 
     /// Asks the machine; the tickets rise.
     fn ask(&mut self, who: Who, wishes: Vec<(Name, NameWish)>, fence: Option<TermRef>) {
-        let process = &mut self.processes[who.process];
+        let process = &mut self.world.processes[who.process];
         let mut ops = Vec::with_capacity(wishes.len());
         for (name, wish) in wishes {
             process.app.tickets += 1;
@@ -128,23 +139,23 @@ impl World {
             }
             ops.push(NameOp { ticket, name, wish, fence: fence.clone() });
         }
-        self.feed(who, Input::Bind { ops });
+        self.world.feed(who, Input::Bind { ops });
     }
 
     fn withdraw_take(&mut self, who: Who, name: Name, ticket: u64) {
-        let process = &mut self.processes[who.process];
-        if self.healed || process.name(&name).asked != Some(ticket) {
+        let process = &mut self.world.processes[who.process];
+        if self.world.healed || process.name(&name).asked != Some(ticket) {
             return;
         }
         process.name(&name).asked = None;
         process.app.asked.remove(&ticket);
-        self.feed(who, Input::WithdrawName { name: name.clone(), ticket });
+        self.world.feed(who, Input::WithdrawName { name: name.clone(), ticket });
         self.take_again(who, name);
     }
 
     /// The application is told what came of an operation.
     pub(super) fn name_answered(&mut self, who: Who, ticket: u64, answer: NameAnswer) {
-        let process = &mut self.processes[who.process];
+        let process = &mut self.world.processes[who.process];
         let Some((name, asked)) = process.app.asked.remove(&ticket) else { return };
         if asked == Asked::Take {
             process.name(&name).asked = None;
@@ -160,8 +171,8 @@ impl World {
                 process.name(&name).owned = owned;
                 self.own(who, name, token);
             }
-            NameAnswer::Taken(binding) if self.healed => {
-                let after = nanos(binding.remaining) + nanos(self.config.ttl) / 100;
+            NameAnswer::Taken(binding) if self.world.healed => {
+                let after = nanos(binding.remaining) + nanos(self.world.config.ttl) / 100;
                 self.name_in(after, who, NameAct::Take(name));
             }
             NameAnswer::ShutDown | NameAnswer::Bound { .. } => {}
@@ -172,9 +183,9 @@ impl World {
 
     /// A new name: changed now and then, and dropped at last.
     fn own(&mut self, who: Who, name: Name, token: Token) {
-        let ttl = nanos(self.config.ttl);
-        let (changes, when) = (self.naming.chance(400), self.naming.below(ttl * 2));
-        let (tires, after) = (self.naming.chance(600), self.naming.below(ttl * 4));
+        let ttl = nanos(self.world.config.ttl);
+        let (changes, when) = (self.world.naming.chance(400), self.world.naming.below(ttl * 2));
+        let (tires, after) = (self.world.naming.chance(600), self.world.naming.below(ttl * 4));
         if changes {
             self.name_in(when, who, NameAct::Change(name.clone(), token));
         }
@@ -184,32 +195,33 @@ impl World {
     }
 
     fn take_again(&mut self, who: Who, name: Name) {
-        let (soon, late) = (self.naming.chance(500), self.naming.below(nanos(self.config.ttl)));
-        let after = if soon || self.healed { late / 20 + 1 } else { late };
+        let (soon, late) =
+            (self.world.naming.chance(500), self.world.naming.below(nanos(self.world.config.ttl)));
+        let after = if soon || self.world.healed { late / 20 + 1 } else { late };
         self.name_in(after, who, NameAct::Take(name));
     }
 
     /// Lost: the work stops within the margin, and the application takes the name again.
     pub(super) fn names_lost(&mut self, who: Who, names: Vec<(Name, Token)>, reason: LostReason) {
-        let process = &mut self.processes[who.process];
+        let process = &mut self.world.processes[who.process];
         let share = u32::try_from(process.app.habits.stop).unwrap_or(0);
         let span = process.settings.margin() / 1_000 * share;
         for (name, token) in names {
-            let stance = self.processes[who.process].name(&name);
+            let stance = self.world.processes[who.process].name(&name);
             if stance.owned.is_some_and(|owned| owned.token == token) {
                 stance.owned = None;
             }
             if reason != LostReason::Resigned {
-                self.do_after(span, who, Act::Name(NameAct::LetGo(name.clone(), token)));
+                self.world.do_after(span, who, Act::Name(NameAct::LetGo(name.clone(), token)));
                 self.take_again(who, name);
-            } else if self.processes[who.process].leaving {
-                self.do_after(span, who, Act::Name(NameAct::LetGo(name, token)));
+            } else if self.world.processes[who.process].leaving {
+                self.world.do_after(span, who, Act::Name(NameAct::LetGo(name, token)));
             }
         }
     }
 
     pub(super) fn trust_names(&mut self, who: Who, until: Mono) {
-        for stance in self.processes[who.process].app.names.values_mut() {
+        for stance in self.world.processes[who.process].app.names.values_mut() {
             if let Some(owned) = &mut stance.owned {
                 owned.until = until;
             }
@@ -218,32 +230,32 @@ impl World {
 
     /// Tells the invariants anew until when, in true time, a process trusts in its names.
     pub(super) fn retrust_names(&mut self, who: Who) {
-        let process = &self.processes[who.process];
+        let process = &self.world.processes[who.process];
         let clock = process.clock;
         let names = process.app.names.iter();
         let trusted: Vec<_> =
             names.filter_map(|(n, s)| Some((n.clone(), clock.reaches(s.owned?.until)))).collect();
         for (name, until) in trusted {
-            self.see(Fact::NameRetrusted { who, name: &name, until });
+            self.world.see(Fact::NameRetrusted { who, name: &name, until });
         }
     }
 
     /// What a consistent read shows now.
     pub(super) fn read_names(&mut self) {
-        if self.names.is_empty() {
+        if self.world.names.is_empty() {
             return;
         }
-        let store = self.store_clock.at(self.now);
-        let live = self.store.bindings(store, &WhichNames::Prefix(String::new()));
-        self.see(Fact::Bindings { store, live: &live });
+        let store = self.world.store_clock.at(self.world.now);
+        let live = self.world.store.bindings(store, &WhichNames::Prefix(String::new()));
+        self.world.see(Fact::Bindings { store, live: &live });
     }
 
     /// Whoever connects anew compares its names with the store's, as one does who follows
     /// them: a copy that forgot does not show what it forgot.
     pub(super) fn compare_names(&mut self, who: Who) {
-        let store = self.store_clock.at(self.now);
-        let live = self.store.bindings(store, &WhichNames::Prefix(String::new()));
-        let names = self.processes[who.process].app.names.iter();
+        let store = self.world.store_clock.at(self.world.now);
+        let live = self.world.store.bindings(store, &WhichNames::Prefix(String::new()));
+        let names = self.world.processes[who.process].app.names.iter();
         let owned = names.filter_map(|(name, stance)| Some((name.clone(), stance.owned?)));
         let is_shown = |(name, owned): &(Name, OwnedName)| {
             live.iter().any(|b| {
@@ -254,38 +266,38 @@ impl World {
         let lost = owned.filter(|owned| !is_shown(owned));
         let names: Vec<_> = lost.map(|(name, owned)| (name, owned.token)).collect();
         if !names.is_empty() {
-            self.feed(who, Input::NamesForgotten { names });
+            self.world.feed(who, Input::NamesForgotten { names });
         }
     }
 
     /// Looks the names over: what the store says against what everybody believes.
     pub(super) fn survey_names(&mut self) {
-        let store = self.store_clock.at(self.now);
-        let live = self.store.bindings(store, &WhichNames::Prefix(String::new()));
+        let store = self.world.store_clock.at(self.world.now);
+        let live = self.world.store.bindings(store, &WhichNames::Prefix(String::new()));
         let mut names = Vec::new();
-        for name in self.names.clone() {
+        for name in self.world.names.clone() {
             let bound = live
                 .iter()
                 .find(|binding| binding.name == name)
                 .and_then(|binding| Some((binding.owner.as_ref()?.incarnation, binding.token)));
-            let owns = self.processes.iter().filter_map(|process| {
+            let owns = self.world.processes.iter().filter_map(|process| {
                 process.machine.as_ref()?;
                 let owned = process.app.names.get(&name)?.owned?;
-                let current = process.local(self.now) < owned.until;
+                let current = process.local(self.world.now) < owned.until;
                 current.then_some((process.who, owned.life, owned.token))
             });
             let owned: Vec<_> = owns.collect();
-            let wanted = self.processes.iter().any(|process| process.machine.is_some());
+            let wanted = self.world.processes.iter().any(|process| process.machine.is_some());
             names.push(SurveyedName { name, bound, owned, wanted });
         }
-        self.see(Fact::NamesSurveyed { names: &names });
+        self.world.see(Fact::NamesSurveyed { names: &names });
     }
 
     /// A read of the names follows soon.
     pub(super) fn compare_names_soon(&mut self, who: Who) {
-        if !self.names.is_empty() && self.config.store.forgets() {
-            let delay = self.naming.between(200_000, 2_000_000);
-            self.queue.push(self.now + delay, Happens::CompareNames { who });
+        if !self.world.names.is_empty() && self.world.config.store.forgets() {
+            let delay = self.world.naming.between(200_000, 2_000_000);
+            self.world.queue.push(self.world.now + delay, Happens::CompareNames { who });
         }
     }
 }

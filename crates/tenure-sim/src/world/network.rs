@@ -104,7 +104,7 @@ impl World {
             self.announce(&step.entries);
         }
         if wrote_names {
-            self.read_names();
+            self.names().read_names();
         }
         if is_cut(&self.processes, by) || self.lost_on_the_way() {
             return;
@@ -181,7 +181,7 @@ impl World {
         let entries = self.store.after(before);
         self.see(Fact::Applied { who, store, request, reply: &reply, entries: &entries });
         if matches!(request, Request::Bind(_)) {
-            self.read_names();
+            self.names().read_names();
         }
         self.announce(&entries);
         reply
@@ -260,7 +260,7 @@ impl World {
         process.cut = false;
         let (who, up) = (process.who, process.machine.is_some());
         if up {
-            self.compare_names_soon(who);
+            self.names().compare_names_soon(who);
         }
         if up && (self.watched() || self.config.store.forgets()) {
             self.queue.push(self.now + 1, Happens::Hint { who, hint: Hint::Anything });

@@ -223,7 +223,7 @@ impl World {
         for (election, until) in trusted {
             self.see(Fact::Retrusted { who, election: &election, until });
         }
-        self.retrust_names(who);
+        self.names().retrust_names(who);
     }
 
     /// Hints that nobody sent: all kinds, about anything, many at once; or, now and then, a
