@@ -134,6 +134,8 @@ BEGIN
     FOR v_dead IN SELECT m.id, m.life FROM members m
         WHERE m.ns = p_ns AND m.expires_at <= clock_timestamp() ORDER BY m.id LIMIT p_most
     LOOP
+        -- Each end clears names away: a step has its fill of them, too.
+        EXIT WHEN names >= p_most;
         -- As many as the end of a life clears away.
         SELECT count(*) INTO v_owned FROM (SELECT FROM names n
             WHERE n.life = v_dead.life AND n.ns = p_ns LIMIT 16) t;
