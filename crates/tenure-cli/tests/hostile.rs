@@ -11,9 +11,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::boottime;
-use common::house::{Own, inside, own_cgroup, unshare};
+use common::house::{NO_CGROUP, Own, inside, own_cgroup, unshare};
 use common::{Running, World, code, is_alive, parent, pids, stderr, stdout, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
+use tenure_testkit::cannot_test_here;
 
 /// A command of three processes, one of them in a session of its own.
 const FAMILY: &str = "echo $$; sh -c 'echo $$; exec sleep 1000' & \
@@ -196,8 +197,7 @@ fn whichever_of_ours_are_killed_no_two_commands_overlap() {
 fn nothing_is_left(world: World) {
     let scene = Scene::new(world);
     if scene.watchman.is_none() {
-        eprintln!("this machine lets nobody make control groups: nothing was tested");
-        return;
+        return cannot_test_here(NO_CGROUP);
     }
     let groups = std::fs::read_to_string(format!("/proc/{}/cgroup", scene.family[2])).unwrap();
     assert!(groups.contains("/tenure-"), "{groups}");
@@ -234,8 +234,7 @@ fn control_groups_are_removed() {
     };
     let printed = world.text(&["run", "-q", "-e", "x", "--", "cat", "/proc/self/cgroup"]);
     let Some(path) = group(&printed) else {
-        eprintln!("this machine lets nobody make control groups: nothing was tested");
-        return;
+        return cannot_test_here(NO_CGROUP);
     };
     let name = Path::new(&path).file_name().unwrap();
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -265,10 +264,7 @@ fn nobody_follows_a_stopped_program_and_guardian_while_their_command_runs() {
 /// R3: everything of the leader is frozen past its ttl, as `docker pause` does it.
 #[test]
 fn nobody_follows_a_frozen_leader_before_its_command_is_gone() {
-    let Some(group) = own_cgroup("frozen") else {
-        eprintln!("this machine lets nobody make control groups: nothing was tested");
-        return;
-    };
+    let Some(group) = own_cgroup("frozen") else { return };
     let scene = Scene::with(World::new(), |world| {
         let tenure = env!("CARGO_BIN_EXE_tenure");
         let enter = format!("echo $$ >{}/cgroup.procs; exec \"$0\" \"$@\"", group.0.display());
@@ -319,7 +315,7 @@ fn a_vacancy_kept_by_leftover_processes_says_so() {
     assert_eq!(seen["held_up"], serde_json::Value::Null, "{seen}");
 }
 
-/// A guardian that is stopped does not keep the command from being ended.
+/// R1: a guardian that is stopped does not keep the command from being ended.
 #[test]
 fn a_stopped_guardian_is_ended_with_its_command() {
     let mut scene = Scene::new(World::new());
@@ -361,8 +357,7 @@ const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
 fn a_process_that_cannot_be_killed_is_never_taken_for_dead() {
     let world = World::new();
     let Some((tenure, rootly)) = of_another_user(&world) else {
-        eprintln!("this takes root and set-user-id programs: nothing was tested");
-        return;
+        return cannot_test_here("this machine has no root or no set-user-id programs");
     };
     let script = format!("echo $$; exec {} --reuid=0 --clear-groups sleep 1000", rootly.display());
     let start = |name: &str, group: Option<&Own>| {

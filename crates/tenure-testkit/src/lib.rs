@@ -15,7 +15,7 @@ mod wait;
 pub use authority::Authority;
 pub use dice::Dice;
 pub use inputs::{damage, replay};
-pub use own::{free_port, fresh_name, stamp};
+pub use own::{cannot_test_here, free_port, fresh_name, stamp};
 pub use process::Process;
 pub use proxy::Proxy;
 pub use wait::{LIMIT, let_pass, let_pass_blocking, until, wait_for, within};

@@ -28,3 +28,21 @@ pub fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     listener.local_addr().expect("the port of a listener").port()
 }
+
+/// Says that this machine lacks what a test needs: a right, a kernel's facility. The test
+/// then tests nothing, which a person may accept on a laptop. With `CI` in the environment,
+/// as `.ci/run` sets it, it fails: a rule that no test has tried there would look proven.
+///
+/// # Panics
+///
+/// If the variable `CI` is set.
+#[allow(clippy::print_stderr)]
+pub fn cannot_test_here(what_lacks: &str) {
+    let ci = std::env::var_os("CI").is_some_and(|ci| !ci.is_empty() && ci != "false");
+    assert!(
+        !ci,
+        "{what_lacks}, and so this test can test nothing; CI is set, and CI skips no test: run \
+         it where that can be had, or without CI in the environment"
+    );
+    eprintln!("{what_lacks}: nothing was tested");
+}

@@ -3,10 +3,23 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tenure_testkit::cannot_test_here;
+
 use super::World;
 
-/// A control group that may be made here, for the test's own use.
+/// A control group of the test's own, where one may be made.
 pub fn own_cgroup(name: &str) -> Option<Own> {
+    let own = made_cgroup(name);
+    if own.is_none() {
+        cannot_test_here(NO_CGROUP);
+    }
+    own
+}
+
+/// What a machine lacks that has no control groups of version 2, or gives none away.
+pub const NO_CGROUP: &str = "this machine lets this process make no control groups";
+
+fn made_cgroup(name: &str) -> Option<Own> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     let line = mounts.lines().find(|line| line.contains(" - cgroup2 "))?;
     let path = Path::new(line.split(' ').nth(4)?).join(format!("{name}-{}", std::process::id()));
@@ -49,7 +62,7 @@ pub fn unshare(flags: &[&str]) -> Option<Command> {
             return Some(command);
         }
     }
-    eprintln!("this machine lets nobody make namespaces: nothing was tested");
+    cannot_test_here("this machine lets this process make no namespaces");
     None
 }
 

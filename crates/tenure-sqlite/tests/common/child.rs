@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub use tenure_testkit::Process;
+use tenure_testkit::cannot_test_here;
 pub use tenure_testkit::process::{hear, say, signal};
 
 const ROLE: &str = "TENURE_TEST_ROLE";
@@ -31,5 +32,9 @@ pub fn start_within(script: &str, entry: &str, role: &str, file: &Path) -> Proce
 /// Whether this system lets a script run in a mount namespace of its own.
 pub fn can_unshare(script: &str) -> bool {
     let status = Command::new("unshare").args(["-rm", "sh", "-c", script]).status();
-    status.is_ok_and(|status| status.success())
+    let can = status.is_ok_and(|status| status.success());
+    if !can {
+        cannot_test_here("this system lets this process make no mount namespace");
+    }
+    can
 }
