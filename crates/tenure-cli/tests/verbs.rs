@@ -222,7 +222,7 @@ fn evict_waits_until_nobody_can_believe_that_it_leads() {
     assert_eq!(a.code(), 73, "the evicted one stopped its command");
 }
 
-/// M6: the operator's word after a restore. It can be told from the next number, and
+/// M6, P1: the operator's word after a restore. It can be told from the next number, and
 /// disturbs nobody.
 #[test]
 fn restored_lets_numbers_jump_and_disturbs_nobody() {

@@ -91,7 +91,7 @@ async fn a_void_term_is_written_off_without_ending_a_newer_life() {
     assert_eq!(told.len(), 3, "stood, released, elected: {told:?}");
 }
 
-/// M5, H27: what a dead member leaves behind is cleared away by those who come later,
+/// M5, H27, P2: what a dead member leaves behind is cleared away by those who come later,
 /// a bounded part of it at a time.
 #[tokio::test]
 async fn candidacies_of_the_dead_are_cleared_away_in_parts() {

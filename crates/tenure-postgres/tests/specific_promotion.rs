@@ -95,7 +95,7 @@ async fn a_promoted_copy_gives_out_no_number_twice() {
     assert_eq!(after.number, next.number.next(), "it jumps once");
 }
 
-/// And so has whoever is handed a term there.
+/// B27: so has an heir that is handed a term there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_promoted_copy_hands_over_above_what_it_forgot() {
     let mut pair = Pair::start().await;

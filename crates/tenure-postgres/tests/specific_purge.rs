@@ -49,8 +49,8 @@ async fn an_election_that_a_transaction_has_fenced_is_not_purged() {
     assert!(leader(&store, "b", 2, "e").await.number > term.number);
 }
 
-/// The bar: registrations and drops leave empty tables. `TENURE_PURGE_NAMES=1000000` is the
-/// whole of it.
+/// P14: registrations and drops leave empty tables. The bar is a million of them:
+/// `TENURE_PURGE_NAMES=1000000`.
 #[tokio::test]
 async fn registrations_and_drops_leave_empty_tables() {
     let names: u64 = std::env::var("TENURE_PURGE_NAMES")

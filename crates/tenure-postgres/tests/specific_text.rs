@@ -51,7 +51,7 @@ async fn a_long_reason_is_cut_and_stops_nobody() {
     assert!(biggest < 4_000, "the journal has a row of {biggest} bytes");
 }
 
-/// A note is the same text whether it was made here or in the database.
+/// P8: a note is the same text whether it was made here or in the database.
 #[tokio::test]
 async fn the_database_makes_notes_as_programs_do() {
     let place = Place::new();

@@ -39,7 +39,7 @@ async fn a_dead_member_of_many_terms_costs_its_successor_four_entries() {
     won(store.claim(&ns(), &claim(&b, "e-19-999", 2)).await.unwrap());
 }
 
-/// M5, H27: what a dead member leaves behind is cleared away by later claims and
+/// M5, H27, P2: what a dead member leaves behind is cleared away by later claims and
 /// joins, and nobody sees it meanwhile.
 #[tokio::test]
 async fn candidacies_of_the_dead_go_a_few_at_a_time() {

@@ -51,7 +51,7 @@ async fn a_win_whose_answer_was_lost_is_adopted() {
     assert_eq!(stage.faults().counts().calls(StoreVerb::Claim), 3);
 }
 
-/// A try ends with the store's first answer and leaves no candidacy behind.
+/// L20: a try ends with the store's first answer and leaves no candidacy behind.
 #[tokio::test]
 async fn a_try_wins_what_is_free_and_does_not_wait_for_what_is_not() {
     let (stage, a, leadership) = leader().await;

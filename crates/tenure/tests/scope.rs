@@ -160,7 +160,7 @@ async fn a_dropped_scope_releases_the_term() {
     assert!(tenure.election("e").leader().await.unwrap().is_none());
 }
 
-/// `lead_always` stands again after a loss, under a higher number.
+/// L9: `lead_always` stands again after a loss, under a higher number.
 #[tokio::test]
 async fn lead_always_leads_again_after_a_loss() {
     let stage = Stage::new();

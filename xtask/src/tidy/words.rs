@@ -38,7 +38,7 @@ fn begins_a_path(line: &str, what: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Each path is found where it begins, and a longer path that only contains
+    /// L24: each path is found where it begins, and a longer path that only contains
     /// it is not.
     #[test]
     fn paths_of_one_machine_are_found() {

@@ -106,7 +106,7 @@ fn cost_of_a_take_over(held: usize) -> [(u64, u64); 2] {
     [(first.0 - before.0, first.1 - before.1), (second.0 - later.0, second.1 - later.1)]
 }
 
-/// M5: to end a member that held 100,000 elections, and to take one of them over, costs
+/// M5, P2: to end a member that held 100,000 elections, and to take one of them over, costs
 /// the same requests as if it had held that one, then and later.
 #[test]
 fn taking_over_from_a_leader_of_very_many_costs_what_one_costs() {
@@ -115,7 +115,7 @@ fn taking_over_from_a_leader_of_very_many_costs_what_one_costs() {
     assert!(one[0].0 <= 8, "{one:?}");
 }
 
-/// M5, H27: whoever leaves a namespace of very many elections, or joins it, does not
+/// M5, H27, P2: whoever leaves a namespace of very many elections, or joins it, does not
 /// look at each of them.
 #[test]
 fn leaving_and_joining_do_not_look_at_very_many_elections() {

@@ -40,7 +40,7 @@ pub(crate) async fn a_member_of_many_terms_is_taken_over_like_any_other(
     Ok(())
 }
 
-/// Nothing is left for an ended life to give back, nor for an operator to ask of it.
+/// P2: nothing is left for an ended life to give back, nor for an operator to ask of it.
 pub(crate) async fn the_terms_of_an_ended_life_are_over_before_anybody_asks(
     world: &World<'_>,
 ) -> Outcome {
@@ -71,7 +71,7 @@ pub(crate) async fn the_terms_of_an_ended_life_are_over_before_anybody_asks(
     Ok(())
 }
 
-/// The journal tells of each term before the next one begins, with the cause of
+/// P2: the journal tells of each term before the next one begins, with the cause of
 /// the life's end.
 pub(crate) async fn each_term_of_an_ended_life_is_written_off_before_the_next_begins(
     world: &World<'_>,

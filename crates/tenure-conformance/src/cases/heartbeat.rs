@@ -42,7 +42,7 @@ pub(crate) async fn heartbeats_in_time_keep_a_term_standing(world: &World<'_>) -
     fail!("the machine is too busy to beat every {ttl:?}: give the harness a longer unit")
 }
 
-/// M1, H7, C6: an expired member that nobody replaced cannot renew.
+/// M1, H7, C6, P15: an expired member that nobody replaced cannot renew.
 pub(crate) async fn an_expired_member_is_answered_ended(world: &World<'_>) -> Outcome {
     let (a, b) = (world.member("a").await?, world.member("b").await?);
     let term = a.win("e").await?;

@@ -63,8 +63,8 @@ pub(crate) async fn a_store_that_cannot_purge_says_so(world: &World<'_>) -> Outc
     Ok(())
 }
 
-/// H5: an election that is founded anew goes on above its own number, and above those of all
-/// that were forgotten with it.
+/// H5, P14: an election that is founded anew goes on above its own number, and above those of
+/// all that were forgotten with it.
 pub(crate) async fn no_number_comes_back_after_a_purge(world: &World<'_>) -> Outcome {
     if !world.purges().await {
         return Ok(());

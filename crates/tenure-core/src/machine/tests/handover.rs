@@ -178,7 +178,7 @@ fn a_failed_heartbeat_is_tried_again_in_time() {
     assert_eq!(named(&script.take(is_beat).request), [2]);
 }
 
-/// E1: the store says that it is somebody else's, or nobody's.
+/// E1, H3: the store says that it is somebody else's, or nobody's.
 #[test]
 fn a_term_that_is_over_is_lost_at_once() {
     let mut script = taking();

@@ -20,7 +20,7 @@ fn leading_at_ten() -> Script {
     script
 }
 
-/// It is told, once; what was led is lost without waiting for trust to end; and the
+/// R6: it is told, once; what was led is lost without waiting for trust to end; and the
 /// next bid says what was seen.
 #[test]
 fn a_store_that_has_less_than_it_told_was_rolled_back() {
@@ -67,7 +67,7 @@ fn an_answer_that_was_overtaken_is_no_rollback() {
     assert!(script.lost().is_empty(), "{script:?}");
 }
 
-/// A number that was another's, or lower than one that was shown, is not led: it is
+/// R6: a number that was another's, or lower than one that was shown, is not led: it is
 /// given back, and the next bid claims to have seen more than the journal has.
 #[test]
 fn a_win_under_a_number_seen_before_is_not_believed() {
