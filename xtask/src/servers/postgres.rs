@@ -24,6 +24,11 @@ const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_isready"];
 const DEBIAN: &str = "/usr/lib/postgresql";
 /// Keeps Debian's package from making a cluster and starting it at boot.
 const NO_CLUSTER: &str = "/etc/postgresql-common/createcluster.d/tenure.conf";
+/// What is installed by Debian's package manager where it is missing.
+const SERVER: &str = "postgresql";
+const POOLER: &str = "pgbouncer";
+const PYTHON: &str = "python3-psycopg2";
+const CLOCK: &str = "faketime";
 /// From start to the first answer; it takes about a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Another process may take a port between our looking and the server's start.
@@ -62,7 +67,7 @@ impl Postgres {
         if rustix::process::geteuid().is_root() && Path::new("/etc/debian_version").exists() {
             keep_the_package_from_starting_one()?;
         }
-        install::packages(&["postgresql"])?;
+        install::packages(&[SERVER])?;
         locate().map(drop)
     }
 }
@@ -72,16 +77,16 @@ impl Postgres {
 fn provide_company() -> Outcome {
     let mut missing = Vec::new();
     if !["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].iter().any(|p| Path::new(p).is_file()) {
-        missing.push("pgbouncer");
+        missing.push(POOLER);
     }
     let mut python = Command::new("/usr/bin/python3");
     python.args(["-c", "import psycopg2"]).stdin(Stdio::null()).stderr(Stdio::null());
     if !python.status().is_ok_and(|status| status.success()) {
-        missing.push("python3-psycopg2");
+        missing.push(PYTHON);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     if !std::env::split_paths(&path).any(|folder| folder.join("faketime").is_file()) {
-        missing.push("faketime");
+        missing.push(CLOCK);
     }
     if missing.is_empty() { Ok(()) } else { install::packages(&missing) }
 }
@@ -253,6 +258,17 @@ fn keep_the_package_from_starting_one() -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// L25: the pages that give the test command say what it installs as root.
+    #[test]
+    fn the_front_page_names_every_package_that_is_installed() {
+        for page in ["README.md", "CONTRIBUTING.md"] {
+            let text = fs::read_to_string(crate::steps::root().join(page)).unwrap();
+            for package in [SERVER, POOLER, PYTHON, CLOCK] {
+                assert!(text.contains(&format!("`{package}`")), "{page}: {package}");
+            }
+        }
+    }
 
     /// 15 is newer than 9, though not by its letters.
     #[test]
