@@ -14,6 +14,7 @@ use tenure_core::{
 };
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::Store;
+use tenure_testkit::wait_for;
 
 /// Joins as a new member, wins one term after the other, and leaves. Says the first
 /// number and the last.
@@ -29,7 +30,24 @@ async fn terms(file: &Path, life: u128, count: u64) -> (TermNumber, TermNumber) 
         numbers.push(term.number);
     }
     store.leave(&ns(), &me).await.unwrap();
+    drop(store);
+    closed(file);
     (numbers[0], numbers[numbers.len() - 1])
+}
+
+/// Waits until this process has the file closed: the threads of a store that is dropped
+/// write their log back before they end, and who copies the file meanwhile has half of it.
+fn closed(file: &Path) {
+    wait_for("the file to be closed", || {
+        let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let mut paths = open.filter_map(|entry| fs::read_link(entry.path()).ok());
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let is_part = |path: &Path| {
+            path.parent() == file.parent()
+                && path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(name))
+        };
+        (!paths.any(|path| is_part(&path))).then_some(())
+    });
 }
 
 fn beside(file: &Path, end: &str) -> PathBuf {
@@ -93,6 +111,7 @@ async fn joins_do_not_hide_that_a_file_was_copied_back() {
         store.leave(&ns(), &me).await.unwrap();
     }
     drop(store);
+    closed(&file);
     let first = terms(&file, 3, 1).await.0;
     assert!(first > highest, "{first} after {highest} was given out");
 }
@@ -111,6 +130,8 @@ async fn tokens(file: &Path, texts: [&str; 3]) -> (Token, Token) {
         let [BindAnswer::Bound(binding)] = &answers[..] else { panic!("{answers:?}") };
         tokens.push(binding.token);
     }
+    drop(store);
+    closed(file);
     (tokens[0], tokens[tokens.len() - 1])
 }
 
@@ -133,6 +154,8 @@ async fn a_file_copied_back_gives_out_no_token_twice() {
         if life > 1 {
             let store = SqliteStore::open(&file, SqliteOptions::new()).await.unwrap();
             store.join(&ns(), &join(&member("m", life))).await.unwrap();
+            drop(store);
+            closed(&file);
         }
         let (next, last) = tokens(&file, ["d", "e", "f"]).await;
         assert!(next > highest, "{next} after {highest} was given out");
