@@ -65,6 +65,7 @@ async fn a_directory_that_may_not_be_written_is_named_with_the_remedy() {
 async fn a_file_that_may_not_be_written_is_named_with_the_remedy() {
     let place = Place::new();
     drop(place.open().await);
+    closed(&place.path());
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o444)).unwrap();
     fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let error = open_unprivileged(&place.path());

@@ -7,14 +7,13 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{claim, join, member, ns};
+use common::{claim, closed, join, member, ns};
 use tenure_core::{
     Amend, Amended, Bind, BindAnswer, BindOp, Bindings, Claimed, Claims, Era, Name, Nonce, Note,
     TermNumber, Token, Value, WhichNames,
 };
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::Store;
-use tenure_testkit::wait_for;
 
 /// Joins as a new member, wins one term after the other, and leaves. Says the first
 /// number and the last.
@@ -33,21 +32,6 @@ async fn terms(file: &Path, life: u128, count: u64) -> (TermNumber, TermNumber) 
     drop(store);
     closed(file);
     (numbers[0], numbers[numbers.len() - 1])
-}
-
-/// Waits until this process has the file closed: the threads of a store that is dropped
-/// write their log back before they end, and who copies the file meanwhile has half of it.
-fn closed(file: &Path) {
-    wait_for("the file to be closed", || {
-        let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
-        let mut paths = open.filter_map(|entry| fs::read_link(entry.path()).ok());
-        let name = file.file_name().unwrap().to_str().unwrap();
-        let is_part = |path: &Path| {
-            path.parent() == file.parent()
-                && path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(name))
-        };
-        (!paths.any(|path| is_part(&path))).then_some(())
-    });
 }
 
 fn beside(file: &Path, end: &str) -> PathBuf {
