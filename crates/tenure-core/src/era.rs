@@ -108,6 +108,31 @@ impl Era {
         Self { floor: self.floor.max(floor), ..self }
     }
 
+    /// The attention of a member when this era begins, where it was `before`: see
+    /// [`Beat::Alive`](crate::Beat::Alive). It goes by the floor as numbers do, so that one
+    /// backup which is restored twice calls twice.
+    ///
+    /// ```
+    /// use tenure_core::{Era, Timestamp};
+    ///
+    /// let first = Era::START.raised(Timestamp::from_unix_millis(1_767_312_000_000));
+    /// let again = Era::START.raised(Timestamp::from_unix_millis(1_767_312_000_066));
+    /// assert!(Era::has_begun(7, first.calls(7)));
+    /// assert!(Era::has_begun(first.calls(7) + 1, again.calls(7)));
+    /// assert!(!Era::has_begun(7, 8), "somebody asked something of the member");
+    /// ```
+    #[must_use]
+    pub fn calls(self, before: u64) -> u64 {
+        before.saturating_add(1 << 20).max(self.floor)
+    }
+
+    /// Whether an era may have begun between two answers to one life that told this attention:
+    /// it went back, or rose further than by what can be asked of a member in between.
+    #[must_use]
+    pub const fn has_begun(before: u64, after: u64) -> bool {
+        after < before || after - before >= Self::JUMP / 2
+    }
+
     /// The number that follows `last`, which was given out in era `given_in`.
     #[must_use]
     pub fn number_after(self, last: TermNumber, given_in: u64) -> TermNumber {

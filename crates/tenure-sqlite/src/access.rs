@@ -371,7 +371,8 @@ impl WriteRows for Txn<'_> {
         let (at, cause) = (number(wall.unix_millis()), number_of(cause));
         let values = params![number(era.count()), number(era.floor()), at, number(cause)];
         self.run(include_str!("sql/meta_raise.sql"), values)?;
-        self.run(include_str!("sql/member_attention_all.sql"), [])?;
+        let floor = number(era.floor());
+        self.run(include_str!("sql/member_attention_all.sql"), params![floor])?;
         self.era.set(Some(era));
         Ok(())
     }

@@ -111,6 +111,11 @@ impl Decisions {
         true
     }
 
+    /// U6: of a store that began an era it is not believed that it still has what it bound.
+    pub(super) fn doubts_names(self) -> bool {
+        true
+    }
+
     /// N3: a look sent at one reading of the activity says nothing of what was answered
     /// at a later one.
     pub(super) fn is_current(self, look: u64, known: u64) -> bool {

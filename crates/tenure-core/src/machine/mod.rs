@@ -264,6 +264,7 @@ impl Machine {
             if !may_leave {
                 self.terms.debts.step(cx, life);
                 self.terms.names.step(cx, life);
+                self.terms.names.ask_for_doubted(cx, life);
             }
             self.bids.step(cx, life, &mut self.terms, &mut self.looks);
             self.looks.step(cx, life, &mut self.terms, self.bids.slot.is_in_flight());
@@ -287,6 +288,8 @@ impl Machine {
             self.terms.on_release(cx, flight, &result);
         } else if let Some(flight) = self.terms.names.slot.take(id) {
             self.on_bind(now, flight, result);
+        } else if let Some(flight) = self.terms.names.doubt.slot.take(id) {
+            self.on_shown(now, flight, result);
         } else if let Some(flight) = self.looks.slot.take(id) {
             self.on_look(now, flight, result);
         } else if self.membership.leave.take(id).is_some() {
@@ -313,6 +316,9 @@ impl Machine {
         }
         if let Some(flight) = self.terms.names.slot.take_overdue(now) {
             self.on_bind(now, flight, UNKNOWN);
+        }
+        if let Some(flight) = self.terms.names.doubt.slot.take_overdue(now) {
+            self.on_shown(now, flight, UNKNOWN);
         }
         if let Some(flight) = self.looks.slot.take_overdue(now) {
             self.on_look(now, flight, UNKNOWN);
@@ -341,6 +347,13 @@ impl Machine {
         let Some(life) = self.membership.life() else { return };
         let me = life.member.incarnation;
         let over = names::on_bind(&mut self.terms, &mut self.common.at(now), flight, result, me);
+        self.was_answered(now, over);
+    }
+
+    fn on_shown(&mut self, now: Mono, flight: Flight<names::Asked>, result: Result<Reply, Failed>) {
+        let Some(life) = self.membership.life() else { return };
+        let me = life.member.incarnation;
+        let over = names::on_shown(&mut self.terms, &mut self.common.at(now), flight, result, me);
         self.was_answered(now, over);
     }
 

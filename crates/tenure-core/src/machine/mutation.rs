@@ -63,6 +63,8 @@ pub enum Mutation {
     NameForgetsNonce,
     /// A name that was taken for somebody who does not wait any more is kept.
     WithdrawnNameKept,
+    /// U6: a store that began an era is believed to have every name that it had before.
+    NamesNotDoubted,
 }
 
 impl Machine {
@@ -187,6 +189,10 @@ impl Breakable {
 
     pub(super) fn drops_withdrawn(self) -> bool {
         Sound::SOUND.drops_withdrawn() && !self.breaks(Mutation::WithdrawnNameKept)
+    }
+
+    pub(super) fn doubts_names(self) -> bool {
+        Sound::SOUND.doubts_names() && !self.breaks(Mutation::NamesNotDoubted)
     }
 
     pub(super) fn is_current(self, look: u64, known: u64) -> bool {

@@ -23,6 +23,7 @@
 //! - **The store shows a name under this life that the machine does not know of**: it is
 //!   dropped, and not believed. A copy of a take that arrives when the name is free again
 //!   binds it so; a reader of names tells the machine ([`Names::found`]).
+//! - **The store forgets that it bound a name**: `doubt.rs`.
 //!
 //! Each step costs the same however many names are bound; only losing all of them at once,
 //! and telling it, costs a step for each.
@@ -31,9 +32,12 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+mod doubt;
 mod lines;
 
+pub(super) use self::doubt::{Asked, on_shown};
 pub(super) use self::lines::Names;
+use self::doubt::Doubt;
 use self::lines::Wanted;
 use super::context::Context;
 use super::membership::LifeOver;
@@ -49,6 +53,7 @@ impl Names {
     /// The life is over, and with it all that it owned. Gives what was trusted.
     fn forget_life(&mut self, cx: &mut Context<'_>) -> Vec<(Name, Token)> {
         self.slot.clear();
+        self.doubt = Doubt::default();
         self.owed.clear();
         self.owed_from.clear();
         self.parked.clear();
@@ -88,7 +93,9 @@ pub(super) fn on_bind(
             let is_believed = cx.decide.believes_win(cx.now, granted);
             let until = trusted_until(terms).unwrap_or(granted);
             let until = is_believed.then(|| cx.decide.binding_until(until, cx.settings));
+            let late = if terms.names.is_late(flight.id) { sent.clone() } else { Vec::new() };
             terms.names.on_answers(cx, sent, answers, until, me);
+            terms.names.doubt_these(&late);
         }
         Ok(Reply::Bind(Bindings::Fenced { newest })) => terms.names.on_fenced(cx, sent, newest),
         Ok(Reply::Bind(Bindings::Ended { superseded })) => return Err(LifeOver { superseded }),
@@ -125,6 +132,7 @@ impl Names {
     fn give_up(&mut self, cx: &mut Context<'_>, name: &Name, token: Token) {
         if self.bound.get(name) == Some(&token) {
             self.bound.remove(name);
+            self.doubt.settle(name);
             let names = [(name.clone(), token)].into();
             cx.emit(Event::NamesLost { names, reason: LostReason::Resigned });
         }
@@ -141,6 +149,7 @@ impl Names {
             return;
         }
         let from = cx.decide.drop_from(cx.now, cx.settings);
+        self.doubt.settle_all();
         let names: Vec<_> = core::mem::take(&mut self.bound).into_iter().collect();
         for (name, token) in &names {
             self.owe(name.clone(), *token, from);
@@ -153,6 +162,7 @@ impl Names {
         names.retain(|(name, token)| self.bound.get(name) == Some(token));
         for (name, _) in &names {
             self.bound.remove(name);
+            self.doubt.settle(name);
         }
         if !names.is_empty() {
             cx.emit(Event::NamesLost { names, reason: LostReason::Superseded });

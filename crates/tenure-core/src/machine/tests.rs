@@ -9,6 +9,7 @@ mod hints;
 mod many;
 mod membership;
 mod names;
+mod names_doubt;
 mod names_random;
 mod random;
 mod release;

@@ -12,7 +12,7 @@ use super::membership::{Life, LifeOver};
 use super::slot::{Flight, Slot};
 use super::terms::Terms;
 use super::{Decisions, Event};
-use crate::{Beat, Failed, Heartbeat, Mono, Reply, Request, Settings, TermOutcome, TermRef};
+use crate::{Beat, Era, Failed, Heartbeat, Mono, Reply, Request, Settings, TermOutcome, TermRef};
 
 /// How far trust reaches, and when it is to be renewed.
 #[derive(Clone, Debug, Default, Hash)]
@@ -68,8 +68,13 @@ impl Terms {
     /// Records that the store confirmed the member's life by a request sent at
     /// `started`, and tells the application where that reaches. `short` says
     /// that the request wrote the short ttl of a holder: the next beat must
-    /// come soon, even if nothing is held any more.
+    /// come soon, even if nothing is held any more. Where names are owned, trust goes on as
+    /// far as it did: such an answer does not say in which era the store is, so that it may
+    /// have forgotten them (`names/doubt.rs`).
     pub(super) fn grant(&mut self, cx: &mut Context<'_>, started: Mono, short: bool) {
+        if self.names.owns_any() && cx.decide.doubts_names() {
+            return self.trust.beat_by(started + cx.settings.heartbeat());
+        }
         let before = self.trust_end();
         self.renew(cx, started, short, before);
     }
@@ -153,10 +158,18 @@ impl Beats {
                 terms.hear_of_place(cx, flight.seen, seq);
                 let sent = flight.what;
                 let before = terms.trust_end();
-                if lacks_a_term(holds, &sent, cx, terms) {
+                if Era::has_begun(life.attention, attention) && cx.decide.doubts_names() {
+                    terms.names.doubt();
+                } else if terms.names.doubt.is_open() && !has_room(before, cx) {
+                    terms.names.give_up_doubted(cx);
+                }
+                if lacks_a_term(holds, &sent, cx, terms) || terms.names.doubt.is_open() {
                     // One of ours is gone, and a look will say which: until
                     // then nothing is trusted any longer than it was.
                     terms.beat_after(cx, flight.started, sent.short);
+                    if let Some(end) = before.filter(|_| terms.names.doubt.is_open()) {
+                        terms.trust.beat_by(cx.now + end.since(cx.now) / 2);
+                    }
                 } else {
                     terms.hear_of_confirmation(cx.decide, &answers);
                     terms.renew(cx, flight.started, sent.short, before);
@@ -194,6 +207,11 @@ impl Beats {
             }
         }
     }
+}
+
+/// Whether another heartbeat has room before trust ends.
+fn has_room(trust_end: Option<Mono>, cx: &Context<'_>) -> bool {
+    trust_end.is_some_and(|end| end.since(cx.now) > cx.settings.heartbeat())
 }
 
 /// Whether the store has fewer terms under our name than we lead, although

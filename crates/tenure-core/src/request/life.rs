@@ -121,8 +121,9 @@ impl Heartbeat {
 pub enum Beat {
     /// The member lives, for its ttl from a moment after the request was sent.
     Alive {
-        /// Rises whenever somebody else asks something of this member: a
-        /// step-down of a term it holds, a vacancy kept for it by name.
+        /// Rises by one whenever somebody else asks something of this member: a
+        /// step-down of a term it holds, a vacancy kept for it by name. It rises by far when
+        /// an era begins: see [`Era::calls`](crate::Era::calls).
         attention: u64,
         /// How many terms the store believes the member holds; `None` where the
         /// store cannot say for one heartbeat.

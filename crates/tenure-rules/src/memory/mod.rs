@@ -113,7 +113,7 @@ impl MemoryState {
     pub fn begin(&mut self, era: Era) {
         self.era = era;
         for member in self.members.values_mut() {
-            member.attention += 1 << 20;
+            member.attention = era.calls(member.attention);
         }
     }
 

@@ -1,1 +1,1 @@
-UPDATE tenure_members SET attention = attention + 1048576
+UPDATE tenure_members SET attention = max(attention + 1048576, ?1)

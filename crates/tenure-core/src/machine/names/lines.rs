@@ -9,6 +9,7 @@
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
+use super::doubt::Doubt;
 use crate::machine::NameWish;
 use crate::machine::context::Context;
 use crate::machine::membership::Life;
@@ -33,6 +34,8 @@ pub(in crate::machine) struct Names {
     /// The newest revision heard of: see [`Bind::known`].
     pub(super) known: Rev,
     pub(in crate::machine) slot: Slot<Vec<Name>>,
+    /// What the store may have forgotten.
+    pub(in crate::machine) doubt: Doubt,
 }
 
 /// An operation that waits for its answer.
@@ -81,7 +84,8 @@ impl Names {
     pub(in crate::machine) fn wake(&self) -> Option<Mono> {
         let owed = self.owed_from.keys().next().map(|(from, _)| *from);
         let ready = (!self.ready.is_empty()).then_some(Mono::ZERO);
-        self.slot.wake(owed.into_iter().chain(ready).min())
+        let asks = [self.slot.wake(owed.into_iter().chain(ready).min()), self.doubt.wake()];
+        asks.into_iter().flatten().min()
     }
 
     pub(super) fn push(&mut self, name: Name, wanted: Wanted) {

@@ -6,15 +6,15 @@ use core::time::Duration;
 use super::script::*;
 use crate::*;
 
-fn is_bind(request: &Request) -> bool {
+pub(super) fn is_bind(request: &Request) -> bool {
     matches!(request, Request::Bind(_))
 }
 
-fn named(text: &str) -> Name {
+pub(super) fn named(text: &str) -> Name {
     Name::new(text).unwrap()
 }
 
-fn take(ticket: u64, name: &str) -> NameOp {
+pub(super) fn take(ticket: u64, name: &str) -> NameOp {
     NameOp {
         ticket,
         name: named(name),
@@ -28,7 +28,7 @@ fn to_drop(ticket: u64, name: &str, token: u64) -> NameOp {
     NameOp { ticket, name: named(name), wish, fence: None }
 }
 
-fn binding(owner: &MemberRef, name: &Name, token: u64) -> Binding {
+pub(super) fn binding(owner: &MemberRef, name: &Name, token: u64) -> Binding {
     Binding {
         name: name.clone(),
         token: Token::new(token),
@@ -41,14 +41,14 @@ fn binding(owner: &MemberRef, name: &Name, token: u64) -> Binding {
 }
 
 /// The bind that is out, put first in line.
-fn bind(script: &mut Script) -> Bind {
+pub(super) fn bind(script: &mut Script) -> Bind {
     script.first(is_bind);
     let Request::Bind(bind) = script.asked() else { unreachable!() };
     bind.clone()
 }
 
 /// Answers the bind that is out: takes are bound from `token` on, drops are gone.
-fn bound(script: &mut Script, token: u64) -> Bind {
+pub(super) fn bound(script: &mut Script, token: u64) -> Bind {
     let bind = bind(script);
     let owner = bind.member.clone().unwrap();
     let answer = |(op, token): (&BindOp, u64)| match op.what {
@@ -75,7 +75,7 @@ fn answers(script: &Script) -> Vec<(u64, &NameAnswer)> {
         .collect()
 }
 
-fn lost(script: &Script) -> Vec<(&str, u64, LostReason)> {
+pub(super) fn lost(script: &Script) -> Vec<(&str, u64, LostReason)> {
     let of = |event| match event {
         &Event::NamesLost { ref names, reason } => Some((names, reason)),
         _ => None,
@@ -88,7 +88,7 @@ fn lost(script: &Script) -> Vec<(&str, u64, LostReason)> {
 }
 
 /// A machine that owns these names, from token 1 on, bound by a request sent at 1,000 ms.
-fn owning(names: &[&str]) -> Script {
+pub(super) fn owning(names: &[&str]) -> Script {
     let mut script = Script::new(WATCHED);
     let ops = names.iter().zip(1..).map(|(name, ticket)| take(ticket, name)).collect();
     script.feed(Input::Bind { ops });
