@@ -198,10 +198,19 @@ impl Members<'_> {
 
     /// Makes this member look: something is asked of it.
     pub(crate) async fn raise_attention(&self, id: &MemberId) -> Result<()> {
+        self.raise_attention_by(id, |before| before.wrapping_add(1)).await
+    }
+
+    /// The same, to what `raised` makes of it.
+    pub(crate) async fn raise_attention_by(
+        &self,
+        id: &MemberId,
+        raised: impl Fn(u64) -> u64,
+    ) -> Result<()> {
         let key = self.cells.keys.member(self.ns, id);
         let Some(seen) = self.cells.load::<MemberRecord>(&key).await? else { return Ok(()) };
         let raise = |record: &mut MemberRecord| {
-            record.attention = record.attention.wrapping_add(1);
+            record.attention = raised(record.attention);
             true
         };
         self.edit(&seen.record.member(), Edit::Note, raise).await?;

@@ -3,7 +3,9 @@
 //! does not keep it alive. Each raises the holder's attention, by which the holder and
 //! its followers notice it.
 
-use tenure_core::{Amend, Amended, ElectionName, MemberId, MemberRef, Namespace, Note, TermNumber};
+use tenure_core::{
+    Amend, Amended, ElectionName, Era, MemberId, MemberRef, Namespace, Note, TermNumber,
+};
 use tenure_store::{Error, ErrorKind, Result};
 
 use crate::cells::{ATTEMPTS, Cells, partly, too_busy};
@@ -70,7 +72,20 @@ impl Operators<'_> {
         let named = self.floor.load().await?;
         let (before, after) = self.eras.raise(highest.unwrap_or(0).max(named)).await?;
         partly(true, self.floor.raise(after.floor()).await)?;
+        partly(true, self.call_all(after).await)?;
         Ok(Amended::Restored { before: before.count(), after: after.count() })
+    }
+
+    /// Every member looks at what it leads and owns: it may be among what was forgotten.
+    async fn call_all(&self, era: Era) -> Result<()> {
+        self.parts.reader.refresh_members(self.parts.cells.now()).await?;
+        let prefix = self.parts.cells.keys.members(self.parts.ns);
+        let members: Vec<Seen<MemberRecord>> =
+            self.parts.cells.memory().members.below(&prefix).map(|(_, s)| s.clone()).collect();
+        for seen in members.iter().filter(|seen| seen.record.ended.is_none()) {
+            self.parts.members.raise_attention_by(&seen.record.member, |b| era.calls(b)).await?;
+        }
+        Ok(())
     }
 
     /// E5: kept beside the term it is meant for, and gone with it.

@@ -132,6 +132,7 @@ macro_rules! each_case {
                 a_bid_that_tells_an_absurd_number_lifts_nothing,
                 a_join_that_has_seen_more_makes_the_numbers_jump,
                 an_operators_word_makes_the_numbers_jump,
+                an_era_raises_the_attention_of_every_member,
                 the_beginning_of_an_era_is_told_with_its_reason,
             }
             purge {

@@ -101,6 +101,7 @@ impl Mutation {
         Mutation::Machine(Machine::NameDroppedEarly),
         Mutation::Machine(Machine::NameForgetsNonce),
         Mutation::Machine(Machine::WithdrawnNameKept),
+        Mutation::Machine(Machine::NamesNotDoubted),
         Mutation::SuspendNotCounted,
         Mutation::Store(StoreRule::HeartbeatRevives),
         Mutation::Store(StoreRule::TakenNotEnded),
@@ -148,7 +149,7 @@ impl Mutation {
         match self {
             Mutation::Cas(_) => Some(Scenario::Cas),
             Mutation::Turns(_) => Some(Scenario::Turns),
-            Mutation::Machine(Machine::BelieveRollbacks)
+            Mutation::Machine(Machine::BelieveRollbacks | Machine::NamesNotDoubted)
             | Mutation::Store(StoreRule::EraWithoutClock) => Some(Scenario::Jump),
             Mutation::Machine(Machine::NumbersUntold)
             | Mutation::Store(StoreRule::ToldNotHeeded) => Some(Scenario::Replica),

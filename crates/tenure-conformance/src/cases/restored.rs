@@ -112,6 +112,28 @@ pub(crate) async fn an_operators_word_makes_the_numbers_jump(world: &World<'_>) 
     Ok(())
 }
 
+/// U6: a new era is in every member's next heartbeat, and in no other: what a member owns may
+/// be among what was forgotten. A second era is told as well as the first.
+pub(crate) async fn an_era_raises_the_attention_of_every_member(world: &World<'_>) -> Outcome {
+    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    // Who holds nothing may be told later, where the observer judges.
+    a.win("e").await?;
+    b.win("f").await?;
+    // Said twice each, the second time by the store's shorter way, if it has one.
+    let mut last = [a.alive().await?, b.alive().await?];
+    let same = [a.alive().await?, b.alive().await?];
+    let mut told = last.iter().zip(same);
+    ensure!(!told.any(|(x, y)| Era::has_begun(*x, y)), "no era began: {last:?}, {same:?}");
+    for turn in 1..=2 {
+        a.store.amend(&a.ns, &Amend::Restored { by: Note::new("ops") }).await?;
+        let after = [a.alive().await?, b.alive().await?];
+        let called = last.iter().zip(after).all(|(x, y)| Era::has_begun(*x, y));
+        ensure!(called, "era {turn} began: {last:?}, {after:?}");
+        last = after;
+    }
+    Ok(())
+}
+
 /// M6: a store that tells of its era tells when and why it began. One that keeps none, or
 /// does not keep when it began, says so.
 pub(crate) async fn the_beginning_of_an_era_is_told_with_its_reason(world: &World<'_>) -> Outcome {

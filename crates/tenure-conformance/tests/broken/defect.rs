@@ -225,6 +225,10 @@ defects! {
         "restored::an_operators_word_makes_the_numbers_jump",
         "restored::the_beginning_of_an_era_is_told_with_its_reason"
     ],
+    /// Members are not told that an era began (U6).
+    CallsNobody => ["restored::an_era_raises_the_attention_of_every_member"],
+    /// Members are told of each era as if it were the first (U6).
+    CallsOnce => ["restored::an_era_raises_the_attention_of_every_member"],
     /// A purge keeps nothing of the numbers that it removes (H5).
     NumbersComeBack => ["purge::no_number_comes_back_after_a_purge"],
     /// A purge takes elections from those who hold them (E3).

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::{
     Amend, Amended, Beat, Bid, Bind, Bindings, Claim, Claimed, Claims, ElectionName, ElectionView,
-    Heartbeat, Holder, Join, Joined, MemberId, MemberRef, NamesView, Namespace, Nonce, Note,
+    Era, Heartbeat, Holder, Join, Joined, MemberId, MemberRef, NamesView, Namespace, Nonce, Note,
     Priority, Profile, Query, Release, ReleaseCause, ReleaseItem, Seq, Snapshot, StepDown, Term,
     TermNumber, TermRef, WhichNames,
 };
@@ -241,6 +241,14 @@ impl Store for Broken {
             (Defect::HeartbeatRevives, Beat::Ended { .. }) => answer = alive,
             (Defect::CountsNothing, Beat::Alive { holds, .. }) => *holds = Some(0),
             (Defect::NeverRaisesAttention, Beat::Alive { attention, .. }) => *attention = 0,
+            (Defect::CallsNobody, Beat::Alive { attention, .. })
+                if Era::has_begun(0, *attention) =>
+            {
+                *attention = 0;
+            }
+            (Defect::CallsOnce, Beat::Alive { attention, .. }) => {
+                *attention = (*attention).min(Era::JUMP);
+            }
             _ => {}
         }
         Ok(answer)

@@ -35,9 +35,9 @@ use core::time::Duration;
 mod doubt;
 mod lines;
 
+use self::doubt::Doubt;
 pub(super) use self::doubt::{Asked, on_shown};
 pub(super) use self::lines::Names;
-use self::doubt::Doubt;
 use self::lines::Wanted;
 use super::context::Context;
 use super::membership::LifeOver;

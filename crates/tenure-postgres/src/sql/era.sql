@@ -72,9 +72,36 @@ BEGIN
     SELECT s.era, s.floor INTO era, floor FROM settings s;
 END $$;
 
--- Begins an era, and makes every member look at what it leads: its term may be among
--- what was forgotten, and its heartbeat does not compare terms. A member whose row is
--- busy is passed over: a connection that was lost, or the next change, makes it look.
+-- Makes every member look at what it leads and owns: a term or a name of it may be among
+-- what was forgotten, and its heartbeat compares neither. Its attention goes by the floor, as
+-- numbers do: one backup that is restored twice calls twice, and not the same.
+--
+-- A row that is locked is not waited for, since its transaction may wait for this one. A
+-- heartbeat or a bind holds it for milliseconds, so it is tried again for a while. One that
+-- is held for longer is passed over; that member looks when its connection was lost, or at
+-- the next change.
+CREATE FUNCTION {schema}._call_all() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_floor bigint := (SELECT s.floor FROM settings s);
+    v_left bigint[] := ARRAY(SELECT m.handle FROM members m);
+    v_called bigint[];
+BEGIN
+    FOR i IN 1 .. 20 LOOP
+        WITH called AS (
+            UPDATE members m SET attention = greatest(m.attention + 1048576, v_floor)
+            WHERE m.ctid = ANY (ARRAY(
+                SELECT o.ctid FROM members o WHERE o.handle = ANY (v_left)
+                FOR NO KEY UPDATE SKIP LOCKED))
+            RETURNING m.handle)
+        SELECT array_agg(c.handle) INTO v_called FROM called c;
+        v_left := ARRAY(SELECT m.handle FROM members m WHERE m.handle = ANY (v_left)
+            EXCEPT SELECT unnest(v_called));
+        EXIT WHEN cardinality(v_left) = 0;
+        PERFORM pg_sleep(0.01);
+    END LOOP;
+END $$;
+
+-- Begins an era, and calls every member.
 --
 -- Each era lifts the numbers by 2^16: a clock may be behind. That is worth 65.5 ms of
 -- the clock, and this waits as long, so that no number is given out which the clock has
@@ -99,8 +126,7 @@ BEGIN
     -- what is forgotten.
     UPDATE elections e SET heir_until = NULL, handed = false
         WHERE e.handed AND e.life IS NOT NULL AND e.era < p_era;
-    UPDATE members m SET attention = m.attention + 1048576
-        WHERE m.ctid = ANY (ARRAY(SELECT o.ctid FROM members o FOR UPDATE SKIP LOCKED));
+    PERFORM _call_all();
 END $$;
 
 -- A member has seen more of a namespace's journal than there is: what it saw was

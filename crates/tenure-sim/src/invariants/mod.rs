@@ -55,7 +55,7 @@ use tenure_core::{
 };
 
 use crate::clock::{Clock, Nanos, SECOND};
-use crate::config::Config;
+use crate::config::{Config, StoreKind};
 use crate::coverage::Situation;
 use crate::fact::Fact;
 use replication::{After, unless_jumping};
@@ -119,6 +119,9 @@ impl Checks {
         let older = After::MayBreak("a promoted copy showed an older term");
         let token = unless_jumping(store, "a promoted copy gave a token twice");
         let owners = After::MayBreak("two trusted in a name after a copy was promoted");
+        // A copy whose numbers do not jump tells no member that it forgot a name.
+        let jumps = store == StoreKind::Jumping;
+        let still_one = if jumps { After::Holds } else { After::NotJudged };
         let all: Vec<(Box<dyn Invariant>, After)> = vec![
             (Box::new(one_holder::OneHolder::default()), twice),
             (Box::new(numbers::NumbersRise::default()), back),
@@ -149,6 +152,7 @@ impl Checks {
             (Box::new(name_tokens::NameTokens::default()), token),
             (Box::new(names_read::NamesRead::new(&setup)), After::NotJudged),
             (Box::new(one_owner_trusts::OneOwnerTrusts::new(&setup)), owners),
+            (Box::new(one_owner_trusts::OneOwnerTrusts::again(&setup)), still_one),
             (Box::new(name_work::DropAfterWork::new(&setup)), After::Holds),
             (Box::new(name_ops::RepeatedOperations::default()), After::Holds),
             (Box::new(names_come_right::NamesComeRight::new(&setup)), After::Holds),

@@ -13,11 +13,14 @@ fn called() -> u64 {
     Era::START.raised(Timestamp::default()).calls(0)
 }
 
+fn alive_with(attention: u64) -> Result<Reply, Failed> {
+    let alive = Beat::Alive { attention, holds: None, seq: Seq::START, terms: Vec::new() };
+    Ok(Reply::Heartbeat(alive))
+}
+
 /// Answers the heartbeat that is out, from a store that told this attention.
 fn beaten(script: &mut Script, attention: u64) {
-    let (holds, seq) = (None, Seq::START);
-    let alive = Beat::Alive { attention, holds, seq, terms: Vec::new() };
-    script.first(is_beat).answer(Ok(Reply::Heartbeat(alive)));
+    script.first(is_beat).answer(alive_with(attention));
 }
 
 /// Answers the bind that is out, each operation by what `there` shows of its name.
@@ -69,9 +72,7 @@ fn a_store_of_another_era_is_asked_for_every_name_before_trust_is_stretched() {
     assert_eq!(trusted(&script), Some(until), "a heartbeat follows at once");
     script.play(60_000, |_, request| {
         assert!(!is_bind(request), "it is asked once: {request:?}");
-        let (attention, holds, seq) = (called(), None, Seq::START);
-        let alive = Beat::Alive { attention, holds, seq, terms: vec![] };
-        is_beat(request).then(|| Ok(Reply::Heartbeat(alive)))
+        is_beat(request).then(|| alive_with(called()))
     });
 }
 
@@ -80,11 +81,8 @@ fn a_store_of_another_era_is_asked_for_every_name_before_trust_is_stretched() {
 fn a_store_of_the_same_era_is_asked_for_no_name() {
     let mut script = owning(&["a"]);
     script.play(60_000, |now, request| {
-        let attention = now.as_nanos() / 10_000_000_000;
-        let (holds, seq) = (None, Seq::START);
-        let alive = Beat::Alive { attention, holds, seq, terms: vec![] };
         assert!(!is_bind(request), "{request:?}");
-        is_beat(request).then(|| Ok(Reply::Heartbeat(alive)))
+        is_beat(request).then(|| alive_with(now.as_nanos() / 10_000_000_000))
     });
     assert!(lost(&script).is_empty());
 }
