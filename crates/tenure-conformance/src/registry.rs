@@ -198,6 +198,7 @@ macro_rules! each_case {
                 who_cannot_be_told_what_changed_gets_all_names,
                 a_follower_hears_of_a_change_of_names,
                 no_token_comes_back_after_a_purge,
+                what_a_leader_left_goes_with_its_election,
             }
             namespaces {
                 namespaces_elect_independently,

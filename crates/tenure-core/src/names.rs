@@ -16,6 +16,8 @@ pub const MAX_ENDPOINTS: usize = 16;
 pub const MAX_ENDPOINT: usize = 255;
 /// The most metadata one member may publish, in bytes.
 pub const MAX_METADATA: usize = 4096;
+/// Stands before the election's name in what its leader leaves to a successor.
+const LEFT: &str = "tenure-left:";
 /// The longest reason or operator's name in a request, in bytes.
 pub const MAX_NOTE: usize = 500;
 
@@ -197,6 +199,23 @@ name! {
     /// assert_eq!(Name::new("user/42").unwrap().as_str(), "user/42");
     /// ```
     Name, "the name"
+}
+
+impl Name {
+    /// The name under which a leader of this election leaves something to its successor;
+    /// `None` if the election's own name is too long for it. It is bound to nobody, and goes
+    /// with the election.
+    ///
+    /// ```
+    /// use tenure_core::{ElectionName, Name};
+    /// let left = Name::left_in(&ElectionName::new("sequencer")?);
+    /// assert_eq!(left, Some(Name::new("tenure-left:sequencer")?));
+    /// # Ok::<(), tenure_core::BadName>(())
+    /// ```
+    #[must_use]
+    pub fn left_in(election: &ElectionName) -> Option<Self> {
+        Self::new(alloc::format!("{LEFT}{election}")).ok()
+    }
 }
 
 impl Default for Namespace {

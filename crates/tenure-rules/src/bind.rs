@@ -49,14 +49,7 @@ pub fn bind<R: WriteRows>(rows: &mut R, at: Moment, bind: &Bind) -> Result<Bindi
         if let Some(newest) = step.fenced(bind)? {
             return Ok(Bindings::Fenced { newest });
         }
-        let seen = step.rows.names()?;
-        let mut binding = Binder { names: step.names_now()?, step, bind };
-        let mut answers = Vec::with_capacity(bind.ops.len());
-        for op in &bind.ops {
-            answers.push(binding.answer(op)?);
-        }
-        let names = binding.names;
-        step.finish(seen, names, bind.ops.len())?;
+        let mut answers = step.operate(bind)?;
         // Being bound counts as a heartbeat, also when it repeats an earlier answer.
         if let Some(member) = bind.member.as_ref().filter(|member| is_owner(&answers, member)) {
             step.rows.renew_member(member, at.now, bind.ttl)?;
@@ -91,6 +84,19 @@ fn owned_by(member: &MemberRef) -> impl Fn(&mut BindAnswer) -> Option<&mut Bindi
 }
 
 impl<R: WriteRows> Step<'_, R> {
+    /// Does each operation, in order.
+    pub(crate) fn operate(&mut self, bind: &Bind) -> Result<Vec<BindAnswer>, R::Error> {
+        let seen = self.rows.names()?;
+        let mut binding = Binder { names: self.names_now()?, step: self, bind };
+        let mut answers = Vec::with_capacity(bind.ops.len());
+        for op in &bind.ops {
+            answers.push(binding.answer(op)?);
+        }
+        let names = binding.names;
+        self.finish(seen, names, bind.ops.len())?;
+        Ok(answers)
+    }
+
     /// Where the names stand in the present era.
     fn names_now(&self) -> Result<NamesRow, R::Error> {
         let names = self.rows.names()?;

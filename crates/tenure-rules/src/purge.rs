@@ -39,6 +39,11 @@
 //! - *A member that was stopped for months joins again, having seen place 500.* The place of
 //!   the journal stays, so that nothing seems to be forgotten, and no era rises.
 //!
+//! - *A leader left something to its successor, and the election is purged.* What was left
+//!   goes in the same step, as a drop that copies of names are told of. A late write of it
+//!   stands under the fence of a term that is no more. A successor that is elected later is
+//!   told that nothing was left, as after a term of another that left nothing.
+//!
 //! The age goes by wall clocks. It is the only thing that does, and nothing above hangs on it:
 //! at an age of zero all of this still holds.
 
@@ -50,11 +55,11 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use tenure_core::{
-    ElectionName, Era, Incarnation, MemberRef, Purge, Purged, Rev, TermNumber, Timestamp,
-    WhichNames,
+    Bind, BindOp, ElectionName, Era, Incarnation, MemberRef, Name, Nonce, Purge, Purged, Rev,
+    TermNumber, Timestamp,
 };
 
-use crate::rows::{ElectionRow, ForgottenRow, NamesRow, ReadRows, WriteRows};
+use crate::rows::{ElectionRow, ForgottenRow, NameRow, NamesRow, ReadRows, WriteRows};
 use crate::step::Step;
 
 /// One step of a purge.
@@ -134,13 +139,27 @@ impl<R: WriteRows> Purging<'_, '_, R> {
         let names: Vec<ElectionName> = unused.iter().map(|row| row.name.clone()).collect();
         self.forget_numbers(&unused)?;
         names.iter().try_for_each(|name| self.step.rows.remove_election(name))?;
-        let mut purged = Purged { elections: count(names.len()), upto, ..Purged::default() };
+        let left = self.left_in(&names)?;
+        let drops =
+            left.iter().map(|row| BindOp::drop(row.name.clone(), Nonce::default(), row.token));
+        self.step.operate(&Bind::anonymous(drops))?;
+        let elections = count(names.len());
+        let mut purged = Purged { elections, names: count(left.len()), upto, ..Purged::default() };
         if !is_last {
             purged.more = true;
         } else if lives.is_empty() {
             self.forget_the_rest(purge, most, &mut purged)?;
         }
         Ok(purged)
+    }
+
+    /// What leaders left in these elections to successors that never came.
+    fn left_in(&self, elections: &[ElectionName]) -> Result<Vec<NameRow>, R::Error> {
+        let mut left = Vec::new();
+        for name in elections.iter().filter_map(Name::left_in) {
+            left.extend(self.step.rows.name(&name)?.filter(|row| row.owner.is_none()));
+        }
+        Ok(left)
     }
 
     /// The lives that have a row.
@@ -197,7 +216,7 @@ impl<R: WriteRows> Purging<'_, '_, R> {
             return Ok(());
         }
         let is_empty = self.step.rows.elections_after(None, 1)?.is_empty()
-            && self.step.rows.names_asked(&WhichNames::Prefix("".into()))?.is_empty();
+            && self.step.rows.names_after(None, 1)?.is_empty();
         if let Some(newest) = self.step.rows.newest(None, 1)?.first()
             && is_empty
             && self.is_older(newest.at, purge.older_than)
@@ -227,6 +246,7 @@ impl<R: WriteRows> Purging<'_, '_, R> {
             more: found.len() == most,
             ..Purged::default()
         };
+        let mut going = Vec::new();
         for row in found {
             let ends_now = row.holder.as_ref().is_some_and(|held| dead.contains(&held.member));
             let candidates = self.step.rows.candidates(&row.name)?;
@@ -237,23 +257,38 @@ impl<R: WriteRows> Purging<'_, '_, R> {
                 Use::None { since } => Some(since),
                 Use::Unknown => None,
             };
-            let goes = since.is_some_and(|since| self.is_older(since, purge.older_than));
-            purged.elections += u64::from(goes);
+            if since.is_some_and(|since| self.is_older(since, purge.older_than)) {
+                going.push(row.name);
+            }
         }
+        purged.elections = count(going.len());
+        let left = count(self.left_in(&going)?.len());
+        purged.names = left;
+        // Each will have been dropped, which is forgotten where nobody lives.
+        purged.drops = if lives.is_empty() { left } else { 0 };
         if purge.after.is_none() {
             purged.members = count(dead.len());
-            purged.names = self.void_names(&lives)?;
+            purged.names += self.void_names(&lives)?;
         }
         if !purged.more && lives.is_empty() {
-            purged.drops = count(self.step.rows.names_gone(Rev::START)?.len());
+            purged.drops += count(self.step.rows.names_gone(Rev::START)?.len());
         }
         Ok(purged)
     }
 
+    /// Counted some at a time, so that not all of them are in memory at once.
     fn void_names(&self, lives: &BTreeSet<Incarnation>) -> Result<u64, R::Error> {
-        let names = self.step.rows.names_asked(&WhichNames::Prefix("".into()))?;
         let is_void = |owner: &MemberRef| !lives.contains(&owner.incarnation);
-        Ok(count(names.iter().filter(|row| row.owner.as_ref().is_some_and(is_void)).count()))
+        let mut last: Option<Name> = None;
+        let mut void = 0;
+        loop {
+            let names = self.step.rows.names_after(last.as_ref(), self.most)?;
+            void += count(names.iter().filter(|n| n.owner.as_ref().is_some_and(is_void)).count());
+            match names.last() {
+                Some(row) if names.len() == self.most => last = Some(row.name.clone()),
+                _ => return Ok(void),
+            }
+        }
     }
 }
 

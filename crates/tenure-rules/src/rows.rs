@@ -271,6 +271,9 @@ pub trait ReadRows {
     /// Keys: the name, the owner's life, the revision.
     fn names_asked(&self, which: &WhichNames) -> Result<Vec<NameRow>, Self::Error>;
 
+    /// Names in their order, after one if it is given, `most` of them at most.
+    fn names_after(&self, after: Option<&Name>, most: usize) -> Result<Vec<NameRow>, Self::Error>;
+
     /// The names that were dropped after this revision, each once, by name. Key: the
     /// revision.
     fn names_gone(&self, since: Rev) -> Result<Vec<Name>, Self::Error>;

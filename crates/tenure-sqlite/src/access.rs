@@ -128,6 +128,10 @@ impl ReadRows for Txn<'_> {
         self.read_names(which)
     }
 
+    fn names_after(&self, after: Option<&Name>, most: usize) -> Outcome<Vec<NameRow>> {
+        self.some_after(after, most)
+    }
+
     fn names_gone(&self, since: Rev) -> Outcome<Vec<Name>> {
         self.dropped_since(since)
     }

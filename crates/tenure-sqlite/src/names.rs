@@ -70,6 +70,11 @@ impl Txn<'_> {
         Ok(found)
     }
 
+    pub(crate) fn some_after(&self, after: Option<&Name>, most: usize) -> Outcome<Vec<NameRow>> {
+        let after = params![self.ns, after.map_or("", Name::as_str), most];
+        self.all(include_str!("sql/name_after.sql"), after, read)
+    }
+
     pub(crate) fn dropped_since(&self, rev: Rev) -> Outcome<Vec<Name>> {
         let after = params![self.ns, number(rev.get())];
         self.all(include_str!("sql/dropped_since.sql"), after, own_name)

@@ -145,6 +145,26 @@ async fn no_answer_is_another_answer_than_taken() {
     assert!(owners(&tenure).await.iter().all(|(n, _)| n != "n"));
 }
 
+/// However many names are taken together, their caller waits for as long as for one.
+#[tokio::test]
+async fn many_names_are_waited_for_no_longer_than_one() {
+    let stage = Stage::new();
+    let tenure = stage.connect("a").await.unwrap();
+    let _first = tenure.names().take(name("first"), Value::empty()).await.unwrap();
+    stage.outage(true);
+    let names = tenure.names();
+    let all = (0..50).map(|n| (name(&format!("n{n}")), Value::empty()));
+    let asked = tokio::spawn(async move { names.take_all(all).await });
+    stage.settle().await;
+    // The clock moves twice: who begins to wait for the next one then would wait for ever.
+    for _ in 0..2 {
+        stage.advance(secs(6)).await;
+    }
+    let answers = within(asked).await.unwrap().unwrap();
+    assert_eq!(answers.len(), 50);
+    assert!(answers.iter().all(|answer| matches!(answer, Err(NameError::Unknown { .. }))));
+}
+
 /// A member that shuts down has lost its names, and the store has none of them.
 #[tokio::test]
 async fn a_shutdown_gives_every_name_back() {

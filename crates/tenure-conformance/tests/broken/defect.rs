@@ -239,6 +239,8 @@ defects! {
     PurgesThePaused => ["purge::a_paused_election_is_not_purged"],
     /// A purge forgets the attempts of a winner that lives (E2).
     PurgesAttempts => ["purge::a_late_bid_wins_nothing_after_a_purge"],
+    /// A purge keeps what leaders left in elections that it removes.
+    KeepsWhatWasLeft => ["names::what_a_leader_left_goes_with_its_election"],
     /// A dry run is none.
     DryRunsPurge => ["purge::a_dry_run_changes_nothing"],
     /// A purge is one step, however much there is.

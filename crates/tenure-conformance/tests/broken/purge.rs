@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use tenure_core::{
-    Amend, Amended, Namespace, Note, Purge, Purged, Query, Release, ReleaseItem, TermRef, Which,
+    Amend, Amended, Bind, BindOp, Namespace, Nonce, Note, Purge, Purged, Query, Release,
+    ReleaseItem, TermRef, Which, WhichNames,
 };
 use tenure_store::{Result, Store};
 
@@ -25,7 +26,19 @@ impl Broken {
             _ => {}
         }
         self.purged.store(true, Ordering::SeqCst);
-        self.inner.amend(ns, &Amend::Purge(purge)).await
+        let left = WhichNames::Prefix("tenure-left:".to_owned());
+        let kept = match self.defect {
+            Defect::KeepsWhatWasLeft if !purge.dry_run => {
+                self.inner.names(ns, &left).await?.bindings
+            }
+            _ => Vec::new(),
+        };
+        let amended = self.inner.amend(ns, &Amend::Purge(purge)).await;
+        for binding in kept {
+            let post = BindOp::post(binding.name, Nonce::new(1), binding.value);
+            self.inner.bind(ns, &Bind::anonymous([post])).await?;
+        }
+        amended
     }
 
     /// Takes away what keeps elections from being purged.

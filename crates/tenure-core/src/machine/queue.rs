@@ -17,6 +17,10 @@ impl Queue {
         self.by_turn.is_empty()
     }
 
+    pub(super) fn contains(&self, name: &Name) -> bool {
+        self.turns.contains_key(name)
+    }
+
     pub(super) fn front(&self) -> Option<&Name> {
         self.by_turn.values().next()
     }

@@ -58,7 +58,8 @@ pub struct Purged {
     pub elections: u64,
     /// Members whose ttl had run out and that nobody had ended.
     pub members: u64,
-    /// Names that ended with the lives of their owners.
+    /// Names that ended with the lives of their owners, or that leaders of these elections
+    /// left to successors.
     pub names: u64,
     /// Names of which it can no longer be told that they were dropped.
     pub drops: u64,

@@ -7,7 +7,8 @@
 -- - A fence holds its election's row in a transaction that may be open for long, also when
 --   its holder is ended meanwhile. Rows that are locked are passed over.
 -- - Binding names does not enter the namespace. Names are removed only with a life that has
---   no row, by which nobody can bind; the drops of names under the lock of names_at.
+--   no row, by which nobody can bind, or as any drop is; the drops of names under the lock of
+--   names_at.
 
 -- What is kept of the elections that were purged: no number of theirs is above this one, in
 -- the era in which it was written.
@@ -53,13 +54,41 @@ LANGUAGE sql STABLE AS $$
               AND (NOT p_foretold OR c.life IN (SELECT l.life FROM lives l)))
 $$;
 
--- Removes those of these elections that nobody has used since p_before, and keeps the highest
--- of their numbers. Those of which it is no longer known age from now on.
-CREATE FUNCTION {schema}._remove_unused(
-    p_ns text, p_from text, p_upto text, p_before timestamptz
-) RETURNS bigint LANGUAGE plpgsql AS $$
+-- The names under which leaders of these elections left something to successors.
+CREATE FUNCTION {schema}._left_in(p_ns text, p_elections text[])
+RETURNS TABLE (name text, token bigint)
+LANGUAGE sql STABLE AS $$
+    SELECT n.name, n.token FROM {schema}.names n
+    WHERE n.ns = p_ns AND n.life IS NULL AND n.name = ANY (ARRAY(
+        SELECT 'tenure-left:' || e.name FROM unnest(p_elections) AS e(name)))
+$$;
+
+-- Drops them, since their elections are gone: no successor asks for them.
+CREATE FUNCTION {schema}._drop_left(p_ns text, p_elections text[]) RETURNS bigint
+LANGUAGE plpgsql AS $$
 DECLARE
-    v_count bigint;
+    v_names text[];
+    v_tokens bigint[];
+    v_nonces bigint[];
+    v_whats text[];
+BEGIN
+    SELECT array_agg(l.name), array_agg(l.token), array_agg(0::bigint), array_agg('drop'::text)
+        INTO v_names, v_tokens, v_nonces, v_whats FROM _left_in(p_ns, p_elections) l;
+    IF v_names IS NULL THEN RETURN 0; END IF;
+    PERFORM _bind(p_ns, NULL, NULL, 0, v_names, v_nonces, v_whats, NULL, NULL, NULL, v_tokens,
+        NULL, NULL, NULL, 0, 0, 0, true, NULL);
+    RETURN cardinality(v_names);
+END $$;
+
+-- Removes those of these elections that nobody has used since p_before, with what their
+-- leaders left, and keeps the highest of their numbers. Those of which it is no longer known
+-- age from now on.
+CREATE FUNCTION {schema}._remove_unused(
+    p_ns text, p_from text, p_upto text, p_before timestamptz,
+    OUT elections bigint, OUT names bigint
+) LANGUAGE plpgsql AS $$
+DECLARE
+    v_gone text[];
     v_highest bigint;
 BEGIN
     UPDATE elections e
@@ -75,11 +104,11 @@ BEGIN
                 SELECT u.name FROM _unused(p_ns, p_from, p_upto, false) u
                 WHERE u.since <= p_before))
             FOR UPDATE SKIP LOCKED))
-        RETURNING e.number, e.era
+        RETURNING e.name, e.number, e.era
     )
-    SELECT count(*), max(CASE WHEN r.era = s.era OR r.number = 0 THEN r.number
+    SELECT count(*), array_agg(r.name), max(CASE WHEN r.era = s.era OR r.number = 0 THEN r.number
             ELSE greatest(r.number + 1 + ((s.era - r.era)::bigint << 16), s.floor) END)
-        INTO v_count, v_highest FROM removed r, settings s;
+        INTO elections, v_gone, v_highest FROM removed r, settings s;
     IF v_highest > 0 THEN
         INSERT INTO forgotten AS f (ns, number, era)
             SELECT p_ns, v_highest, s.era FROM settings s
@@ -87,7 +116,7 @@ BEGIN
                 number = greatest(excluded.number, CASE WHEN f.era = excluded.era THEN f.number
                     ELSE f.number + 1 + ((excluded.era - f.era)::bigint << 16) END);
     END IF;
-    RETURN v_count;
+    names := _drop_left(p_ns, v_gone);
 END $$;
 
 -- Nobody lives here: forgets which names were dropped, so many at most; or, if there are none
@@ -197,23 +226,28 @@ BEGIN
     v_empty := NOT EXISTS (SELECT FROM members m WHERE m.ns = p_ns
         AND NOT (p_dry_run AND m.expires_at <= clock_timestamp()));
     IF p_dry_run THEN
-        SELECT count(*) INTO elections FROM _unused(p_ns, coalesce(p_after, ''),
+        v_names := ARRAY(SELECT u.name FROM _unused(p_ns, coalesce(p_after, ''),
             coalesce(upto, ''), true) u
-            WHERE u.since <= v_before OR p_older_us = 0 AND u.since IS NOT NULL;
+            WHERE u.since <= v_before OR p_older_us = 0 AND u.since IS NOT NULL);
+        elections := cardinality(v_names);
+        SELECT count(*) INTO names FROM _left_in(p_ns, v_names);
+        -- Each will have been dropped, which is forgotten where nobody lives.
+        drops := CASE WHEN v_empty THEN names ELSE 0 END;
         IF p_after IS NULL THEN
             SELECT count(*) INTO members FROM members m
                 WHERE m.ns = p_ns AND m.expires_at <= clock_timestamp();
-            SELECT count(*) INTO names FROM names n
+            SELECT names + count(*) INTO names FROM names n
                 LEFT JOIN members m ON m.ns = n.ns AND m.id = n.owner AND m.life = n.life
                 WHERE n.ns = p_ns AND n.life IS NOT NULL
                   AND (m.expires_at > clock_timestamp()) IS NOT TRUE;
         END IF;
         IF NOT more AND v_empty THEN
-            SELECT count(DISTINCT g.name) INTO drops FROM names_gone g WHERE g.ns = p_ns;
+            SELECT drops + count(DISTINCT g.name) INTO drops FROM names_gone g WHERE g.ns = p_ns;
         END IF;
         RETURN;
     END IF;
-    elections := _remove_unused(p_ns, coalesce(p_after, ''), coalesce(upto, ''), v_before);
+    SELECT r.elections, r.names INTO elections, names
+        FROM _remove_unused(p_ns, coalesce(p_after, ''), coalesce(upto, ''), v_before) r;
     IF NOT more AND v_empty THEN
         v_rest := _forget_the_rest(p_ns, v_before, p_most);
         drops := v_rest.drops;

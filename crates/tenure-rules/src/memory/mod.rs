@@ -308,6 +308,10 @@ impl ReadRows for MemoryState {
         Ok(self.names.asked(which))
     }
 
+    fn names_after(&self, after: Option<&Name>, most: usize) -> Result<Vec<NameRow>, Infallible> {
+        Ok(self.names.some_after(after, most))
+    }
+
     fn names_gone(&self, since: Rev) -> Result<Vec<Name>, Infallible> {
         Ok(self.names.gone_since(since))
     }

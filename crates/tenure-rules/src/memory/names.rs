@@ -49,6 +49,12 @@ impl Names {
         }
     }
 
+    pub(super) fn some_after(&self, after: Option<&Name>, most: usize) -> Vec<NameRow> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let rows = self.rows.range::<Name, _>((from, Bound::Unbounded));
+        rows.take(most).map(|(_, row)| row.clone()).collect()
+    }
+
     /// Names that were dropped, with the revision of each.
     pub(crate) fn gone_after(&self, rev: Rev) -> Vec<(Rev, Name)> {
         let after = self.gone.range((Bound::Excluded(rev), Bound::Unbounded));

@@ -76,9 +76,8 @@ impl Partial {
         self.at
     }
 
-    /// What to look at besides because of what is missing: the same of every election that
-    /// was seen, so that a request about many elections looks a few times and not once for
-    /// each.
+    /// What to look at besides because of what is missing: the same of every election that was
+    /// seen. So a request about many elections looks a few times and not once for each.
     #[must_use]
     pub fn wants_besides(&self, missing: Missing) -> BTreeSet<Want> {
         let elections = self.elections.values();
@@ -91,6 +90,9 @@ impl Partial {
             }
             Want::Candidates(_) => {
                 elections.map(|row| Want::Candidates(row.name.clone())).collect()
+            }
+            Want::Name(_) => {
+                elections.filter_map(|row| Some(Want::Name(Name::left_in(&row.name)?))).collect()
             }
             Want::EndOf(_) => holders.map(|member| Want::EndOf(member.clone())).collect(),
             _ => BTreeSet::new(),
@@ -322,6 +324,11 @@ impl ReadRows for Partial {
     fn names_asked(&self, which: &WhichNames) -> Result<Vec<NameRow>, Missing> {
         self.need(false, Want::Names(which.clone()))?;
         sure(self.state.names_asked(which))
+    }
+
+    fn names_after(&self, after: Option<&Name>, most: usize) -> Result<Vec<NameRow>, Missing> {
+        self.need(false, Want::NamesAfter(after.cloned(), most))?;
+        sure(self.state.names_after(after, most))
     }
 
     fn names_gone(&self, since: Rev) -> Result<Vec<Name>, Missing> {

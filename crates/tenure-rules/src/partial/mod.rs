@@ -69,6 +69,8 @@ pub enum Want {
     Name(Name),
     /// Names, by what they are asked for.
     Names(WhichNames),
+    /// Names in their order, after one if it is given, so many at most.
+    NamesAfter(Option<Name>, usize),
     /// The names that were dropped after this revision.
     NamesGone(Rev),
     /// This many of the names of a life, if it has so many.
@@ -246,7 +248,8 @@ impl Looked {
                 let entries = state.newest(name.as_ref(), *most)?;
                 self.newest.insert((name.clone(), *most), entries);
             }
-            Want::Name(_) | Want::Names(_) | Want::NamesGone(_) | Want::NamesOf(..) => {}
+            // See `answer_names`.
+            _ => {}
         }
         Ok(())
     }
@@ -261,6 +264,9 @@ impl Looked {
         match want {
             Want::Name(name) => state.name(name)?.into_iter().for_each(&mut found),
             Want::Names(which) => state.names_asked(which)?.into_iter().for_each(&mut found),
+            Want::NamesAfter(after, most) => {
+                state.names_after(after.as_ref(), *most)?.into_iter().for_each(&mut found);
+            }
             Want::NamesGone(since) => self.gone = state.names.gone_after(*since),
             Want::NamesOf(life, most) => {
                 for name in state.names_of(life, *most)? {

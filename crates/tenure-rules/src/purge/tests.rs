@@ -309,6 +309,55 @@ fn a_name_of_nobody_is_not_void() {
     assert_eq!(world.purge(now()), Purged::default());
 }
 
+/// What a leader left to a successor that never came goes with the election, and is told to
+/// those who have a copy of the names; what an application bound to nobody stays.
+#[test]
+fn what_a_leader_left_goes_with_its_election() {
+    let mut world = World::new();
+    let [a, b] = [world.join("a", 1), world.join("b", 2)];
+    for name in ["e", "kept"] {
+        let term = world.win(&a, name);
+        let left = Name::left_in(&election(name)).unwrap();
+        let nonce = world.nonce();
+        let post = BindOp::post(left, nonce, Value::empty());
+        let fenced = Bind::new(a.clone(), TTL, [post]).with_fence(TermRef::from(&term));
+        assert!(matches!(
+            world.state.bind(world.now, world.wall(), &fenced),
+            Bindings::Answered(answers) if matches!(answers[..], [BindAnswer::Bound(_)])
+        ));
+        world.give_back(&term);
+    }
+    let notice = BindOp::post(Name::new("notice").unwrap(), Nonce::new(1), Value::empty());
+    world.state.bind(world.now, world.wall(), &Bind::anonymous([notice]));
+    world.win(&b, "kept");
+    world.state.leave(world.wall(), &a);
+    let rev = world.state.rev();
+
+    let foretold = world.purge(Purge { dry_run: true, ..now() });
+    let purged = world.purge(now());
+    assert_eq!((purged.elections, purged.names), (1, 1));
+    assert_eq!((foretold.elections, foretold.names), (1, 1));
+    let since = world.state.names(world.now, &WhichNames::Since(rev));
+    assert_eq!(since.gone, [Name::left_in(&election("e")).unwrap()]);
+    let Ok(rest) = world.state.names_asked(&WhichNames::Prefix("".into()));
+    let rest: Vec<_> = rest.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(rest, ["notice", "tenure-left:kept"]);
+
+    // One that is left alone ends empty, but for what the application bound to nobody.
+    let drop = BindOp::drop(
+        Name::new("notice").unwrap(),
+        Nonce::new(2),
+        world.state.names(world.now, &WhichNames::Prefix("notice".into())).bindings[0].token,
+    );
+    world.state.bind(world.now, world.wall(), &Bind::anonymous([drop]));
+    world.state.leave(world.wall(), &b);
+    let foretold = world.purge(Purge { dry_run: true, ..now() });
+    let purged = world.purge(now());
+    assert_eq!((purged.names, purged.drops), (1, 3));
+    assert_eq!((foretold.names, foretold.drops), (1, 3));
+    assert!(purged.journal, "nothing else is left: {purged:?}");
+}
+
 /// Every step looks at so many rows and no more.
 #[test]
 fn a_purge_goes_on_where_its_last_step_ended() {

@@ -24,19 +24,21 @@
 //!   term takes what it left.
 //! - **Two tasks of one leader write at once.** Each change names the revision that it saw;
 //!   the one that comes second looks again and writes over the first.
+//! - **The election is purged.** What was left in it goes with it: nobody has used it for the
+//!   age that was asked for, and a term that begins later is told that nothing was left.
 //! - **The successor reads before it leads.** [`Leadership::inherited`] is a method of the
 //!   leadership, and reads after the term was won.
 
-use tenure_core::{MAX_NAME, Name, NameAnswer, NameWish, TermRef, Value, WhichNames};
+use tenure_core::{Name, NameAnswer, NameWish, TermRef, Value, WhichNames};
 use tenure_store::{Error as StoreError, ErrorKind};
 
 use crate::member::names::{Names, refused};
 use crate::{Leadership, NameError, Result};
 
-/// Stands before the election in the name; the rest of a name may be as long as this leaves.
-const PREFIX: &str = "tenure-left:";
 /// The key of the number in the index of the value.
 const TERM: &str = "term";
+/// The longest name of an election in which something can be left, in bytes.
+const MAX_LEAVING: usize = 188;
 /// How often a write is tried while others of this leader write too.
 const TRIES: usize = 16;
 
@@ -112,18 +114,16 @@ impl Leadership {
         if !capabilities.keeps_names()?.fenced {
             return Err(capabilities.without_fence().into());
         }
-        let election = self.term().election.as_str();
-        if PREFIX.len() + election.len() > MAX_NAME {
-            let limit = MAX_NAME - PREFIX.len();
+        let election = &self.term().election;
+        Name::left_in(election).ok_or_else(|| {
             let what = format!(
                 "the name of election {election} is {} bytes long: something can be left to a \
-                 successor if it has {limit} at most",
-                election.len()
+                 successor if it has {MAX_LEAVING} at most",
+                election.as_str().len()
             );
             let error = StoreError::new(ErrorKind::Invalid, what);
-            return Err(error.remedy("give the election a shorter name").into());
-        }
-        Ok(Name::new(format!("{PREFIX}{election}"))?)
+            error.remedy("give the election a shorter name").into()
+        })
     }
 
     fn names(&self) -> Names {

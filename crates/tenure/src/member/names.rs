@@ -8,7 +8,7 @@ use tenure_core::{
     NameWish, NamesView, Rev, TermRef, Token, Value, WhichNames,
 };
 use tenure_store::{ErrorKind, FenceBlocking, FenceError, FenceIn, Fenced, FencedName};
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use crate::feed::Hints;
 use crate::member::Shared;
@@ -81,22 +81,29 @@ impl Names {
     ) -> Result<Registration, NameError> {
         let take = (name, NameWish::Take { value }, fence);
         let waiting = self.ask([take])?.pop().ok_or(Error::ShutDown)?;
-        waiting.registered().await
+        waiting.registered(self.patience()).await
     }
 
     /// Takes many names: they go together, in as few requests as the store's batch allows.
-    /// Each has an answer of its own, in order.
+    /// Each has an answer of its own, in order; all are waited for together, as long as the
+    /// member's ttl.
     pub async fn take_all(
         &self,
         names: impl IntoIterator<Item = (Name, Value)>,
     ) -> Result<Vec<Result<Registration, NameError>>> {
         let takes = names.into_iter().map(|(name, value)| (name, NameWish::Take { value }, None));
         let waiting = self.ask(takes)?;
+        let until = self.patience();
         let mut answers = Vec::with_capacity(waiting.len());
         for each in waiting {
-            answers.push(each.registered().await);
+            answers.push(each.registered(until).await);
         }
         Ok(answers)
+    }
+
+    /// Until when what is asked now is waited for.
+    fn patience(&self) -> Mono {
+        self.shared.time.now() + self.shared.client.settings().ttl()
     }
 
     /// Writes what is bound to nobody, under the fence of a term.
@@ -107,7 +114,7 @@ impl Names {
         fence: TermRef,
     ) -> Result<NameAnswer, NameError> {
         let waiting = self.ask([(name, wish, Some(fence))])?.pop().ok_or(Error::ShutDown)?;
-        waiting.answer().await
+        waiting.answer(self.patience()).await
     }
 
     /// Whatever a store would refuse is refused here: the machine would repeat it, and other
@@ -201,31 +208,41 @@ impl Drop for Open {
 }
 
 impl Waiting {
-    async fn outcome(mut self) -> Result<(NameOutcome, Arc<Shared>), NameError> {
+    async fn outcome(mut self, until: Mono) -> Result<(NameOutcome, Arc<Shared>), NameError> {
         let shared = self.open.shared.clone();
-        let limit = shared.client.settings().ttl();
+        let limit = until.since(shared.time.now());
         let runtime = shared.client.runtime();
-        let Some(outcome) = shared.time.within_on(runtime, limit, &mut self.outcome).await else {
+        let answered = match self.outcome.try_recv() {
+            // Of many that are waited for together, one may be looked at when time is up.
+            Err(TryRecvError::Empty) if limit.is_zero() => None,
+            Err(TryRecvError::Empty) => {
+                let outcome = shared.time.within_on(runtime, limit, &mut self.outcome).await;
+                outcome.map(|outcome| outcome.map_err(|_| Error::ShutDown))
+            }
+            Err(TryRecvError::Closed) => Some(Err(Error::ShutDown)),
+            Ok(outcome) => Some(Ok(outcome)),
+        };
+        let Some(outcome) = answered else {
             let because = shared.board.health().last_error.clone();
             return Err(NameError::Unknown {
                 name: self.open.name.clone(),
-                waited: limit,
+                waited: shared.client.settings().ttl(),
                 because,
             });
         };
         self.open.is_open = false;
-        Ok((outcome.map_err(|_| Error::ShutDown)?, shared))
+        Ok((outcome?, shared))
     }
 
-    async fn answer(self) -> Result<NameAnswer, NameError> {
-        match self.outcome().await?.0 {
+    async fn answer(self, until: Mono) -> Result<NameAnswer, NameError> {
+        match self.outcome(until).await?.0 {
             NameOutcome::Answered(answer) => Ok(*answer),
             NameOutcome::Owned(owned) => Ok(NameAnswer::Taken(owned.binding())),
         }
     }
 
-    async fn registered(self) -> Result<Registration, NameError> {
-        match self.outcome().await? {
+    async fn registered(self, until: Mono) -> Result<Registration, NameError> {
+        match self.outcome(until).await? {
             (NameOutcome::Owned(owned), shared) => Ok(Registration { owned, shared }),
             (NameOutcome::Answered(answer), _) => Err(refused(*answer)),
         }
@@ -356,7 +373,7 @@ impl Registration {
         let names = Names { shared: self.shared.clone() };
         let asked = names.ask([(self.name().clone(), wish, None)])?;
         let waiting = asked.into_iter().next().ok_or(Error::ShutDown)?;
-        waiting.answer().await
+        waiting.answer(names.patience()).await
     }
 
     /// The binding with the store that gave it out, as a fence takes it.

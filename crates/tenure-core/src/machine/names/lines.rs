@@ -173,7 +173,9 @@ impl Names {
         {
             // It stays among what is owed until the store has answered.
             let Some((_, token)) = self.owed.get(&name).copied() else { continue };
-            if self.parked.remove(&name) {
+            // A take that waits for its turn is not to be answered by what is dropped here.
+            let waits = self.begins_with_take(&name) && self.ready.contains(&name);
+            if self.parked.remove(&name) || waits {
                 self.push_first(&name, Wanted::to_drop(token));
                 self.ready.push_back(name);
             } else {

@@ -233,6 +233,22 @@ fn a_take_that_meets_a_lost_name_of_its_own_process_is_answered_taken() {
     assert!(matches!(bound(&mut script, 0).ops[0].what, What::Drop { .. }));
 }
 
+/// E4: the same, where the take was waiting for its turn all the while, behind another request.
+#[test]
+fn a_take_that_waited_behind_another_request_waits_for_the_drop_of_what_was_lost() {
+    let mut script = owning(&["a"]);
+    script.run_to(9_000);
+    script.feed(Input::Bind { ops: [take(2, "x")].into() });
+    script.feed(Input::Bind { ops: [take(3, "a")].into() });
+    script.run_to(11_200);
+    assert_eq!(lost(&script), [("a", 1, LostReason::TrustEnded)]);
+    assert_eq!(asked(&bound(&mut script, 2)), ["x"]);
+    let first = bound(&mut script, 0);
+    assert!(matches!(first.ops[0].what, What::Drop { token } if token == Token::new(1)));
+    assert_eq!(asked(&bound(&mut script, 9)), ["a"], "then it is taken");
+    assert!(matches!(answers(&script).last(), Some((3, NameAnswer::Bound { .. }))));
+}
+
 /// One heartbeat renews names as it does terms, with the short ttl of a holder.
 #[test]
 fn heartbeats_renew_names() {
