@@ -7,7 +7,12 @@ mod common;
 use common::server::Server;
 use common::words::*;
 use common::{connect, until};
-use tenure_core::{Era, Join, Query, Release};
+use std::time::Duration;
+
+use tenure_core::{
+    Beat, Bind, BindAnswer, BindOp, Binding, Bindings, Era, Heartbeat, Join, MemberRef, Name,
+    Nonce, Query, Release, Value,
+};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::Store;
 use tokio_postgres::Client;
@@ -116,4 +121,51 @@ async fn a_promoted_copy_hands_over_above_what_it_forgot() {
     let seen = view(&store, "e").await;
     assert!(seen.number.get() > term.number.get() + Era::JUMP, "{seen:?}");
     assert_eq!(seen.holder.unwrap().member, heir);
+}
+
+/// Longer than it takes to promote a copy.
+const LONG: Duration = Duration::from_secs(120);
+
+/// Takes the name "n", by the member's first attempt.
+async fn take(store: &dyn Store, member: &MemberRef) -> Binding {
+    let op = BindOp::take(Name::new("n").unwrap(), Nonce::new(1), Value::empty());
+    let bound = store.bind(&ns(), &Bind::new(member.clone(), LONG, [op])).await.unwrap();
+    match bound {
+        Bindings::Answered(mut answers) => match answers.remove(0) {
+            BindAnswer::Bound(binding) => binding,
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn attention(store: &dyn Store, member: &MemberRef) -> u64 {
+    match store.heartbeat(&ns(), &Heartbeat::new(member.clone(), LONG)).await.unwrap() {
+        Beat::Alive { attention, .. } => attention,
+        ended => panic!("{ended:?}"),
+    }
+}
+
+/// U6: the copy has forgotten whose a name was, and binds it to another. The owner before lives
+/// on; its next heartbeat tells it of the era, also where that is the shortest statement.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_promoted_copy_tells_the_owner_of_a_name_that_it_forgot() {
+    let mut pair = Pair::start().await;
+    let store = pair.open().await;
+    let a = joined_for(&store, "a", 1, LONG).await;
+    let b = joined_for(&store, "b", 2, LONG).await;
+    let before = attention(&store, &a).await;
+    pair.part().await;
+    let first = take(&store, &a).await;
+
+    pair.promote().await;
+    found(&store).await;
+    for _ in 0..3 {
+        attention(&store, &a).await;
+    }
+    let second = take(&store, &b).await;
+    assert!(second.token.get() > first.token.get() + Era::JUMP, "{first:?}, {second:?}");
+    let after = attention(&store, &a).await;
+    assert!(Era::has_begun(before, after), "{before}, {after}");
+    assert_eq!(attention(&store, &a).await, after, "it is told once");
 }
