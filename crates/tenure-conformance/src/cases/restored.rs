@@ -115,7 +115,8 @@ pub(crate) async fn an_operators_word_makes_the_numbers_jump(world: &World<'_>) 
 /// U6: a new era is in every member's next heartbeat, and in no other: what a member owns may
 /// be among what was forgotten. A second era is told as well as the first.
 pub(crate) async fn an_era_raises_the_attention_of_every_member(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     // Who holds nothing may be told later, where the observer judges.
     a.win("e").await?;
     b.win("f").await?;

@@ -47,7 +47,8 @@ pub(crate) async fn what_a_leader_left_goes_with_its_election(world: &World<'_>)
     if !traits.fenced || !world.capabilities().await.journal {
         return Ok(());
     }
-    let (a, b) = (world.owner("a").await?, world.owner("b").await?);
+    let a = world.owner("a").await?;
+    let b = world.owner("b").await?;
     let term = a.win("e").await?;
     let Some(left) = Name::left_in(&term.election) else { fail!("its name is short") };
     let post = BindOp::post(left.clone(), a.next_nonce(), value("next = 17")?);
