@@ -14,10 +14,6 @@ const FUNCTION: usize = 80;
 /// The most methods a type may have, in all inherent `impl` blocks of its crate.
 const TYPE: usize = 40;
 
-/// Types that had more methods when the rule was made, with the number they may have at
-/// most. A number here is lowered, never raised; a type within the limit leaves the list.
-const WIDE: [(&str, &str, usize); 1] = [("crates/tenure-sim", "World", 69)];
-
 pub(crate) fn file(path: &str, text: &str) -> Option<Finding> {
     let lines = text.lines().count();
     (lines > FILE).then(|| {
@@ -73,13 +69,6 @@ pub(crate) fn functions(path: &str, code: &str) -> Vec<Finding> {
 /// The types of all crates. `codes` are the paths and sources, without comments and
 /// literals.
 pub(crate) fn types<'a>(codes: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Finding> {
-    types_beside(&WIDE, codes)
-}
-
-fn types_beside<'a>(
-    wide: &[(&str, &str, usize)],
-    codes: impl Iterator<Item = (&'a str, &'a str)>,
-) -> Vec<Finding> {
     let mut methods: BTreeMap<(String, String), (usize, &str)> = BTreeMap::new();
     for (path, code) in codes {
         let Some((package, _)) = path.split_once("/src/") else { continue };
@@ -89,19 +78,10 @@ fn types_beside<'a>(
         }
     }
     let mut found = Vec::new();
-    for ((package, name), (count, path)) in &methods {
-        let listed = wide.iter().find(|(of, wide, _)| of == package && wide == name);
-        let limit = listed.map_or(TYPE, |(_, _, limit)| *limit);
-        if *count > limit {
-            let text = format!("{name} has {count} methods, {limit} are allowed; split the type");
+    for ((_, name), (count, path)) in &methods {
+        if *count > TYPE {
+            let text = format!("{name} has {count} methods, {TYPE} are allowed; split the type");
             found.push(Finding::of_file(path, text));
-        }
-    }
-    for (package, name, _) in wide {
-        let count = methods.get(&((*package).to_owned(), (*name).to_owned()));
-        if count.is_none_or(|(count, _)| *count <= TYPE) {
-            let text = format!("{name} of {package} is within the limit: take it off the list");
-            found.push(Finding::of_file("xtask/src/tidy/length.rs", text));
         }
     }
     found
@@ -253,19 +233,12 @@ mod tests {
         let second = block("impl Wide", 10) + &block("impl Clone for Wide", 30);
         let third = block("    impl Wide", 1);
         let narrow = [("crates/a/src/a.rs", &*first), ("crates/a/src/b/c.rs", &*second)];
-        assert_eq!(types_beside(&[], narrow.into_iter()), []);
+        assert_eq!(types(narrow.into_iter()), []);
         let elsewhere = narrow.into_iter().chain([("crates/b/src/a.rs", &*third)]);
-        assert_eq!(types_beside(&[], elsewhere), []);
-        let wide = || narrow.into_iter().chain([("crates/a/src/d.rs", &*third)]);
-        let found = types_beside(&[], wide());
+        assert_eq!(types(elsewhere), []);
+        let wide = narrow.into_iter().chain([("crates/a/src/d.rs", &*third)]);
+        let found = types(wide);
         assert_eq!(found.len(), 1);
         assert!(found[0].to_string().contains("Wide has 41 methods"), "{}", found[0]);
-        assert_eq!(types_beside(&[("crates/a", "Wide", 41)], wide()), []);
-    }
-
-    #[test]
-    fn a_type_that_is_no_longer_wide_leaves_the_list() {
-        let found = types_beside(&[("crates/a", "Gone", 50)], std::iter::empty());
-        assert!(found[0].to_string().contains("take it off the list"), "{}", found[0]);
     }
 }

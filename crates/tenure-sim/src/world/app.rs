@@ -5,19 +5,29 @@ use tenure_core::{ElectionName, Event, Input, Mono, StopReason, TermNumber};
 use super::World;
 use super::process::{Habits, Leadership};
 use super::queue::{Act, Happens, NameAct};
-use crate::clock::Nanos;
 use crate::config::{Feature, nanos};
 use crate::fact::{Fact, Who};
 
+/// A world, for what applications do in it.
+pub(super) struct Apps<'w> {
+    world: &'w mut World,
+}
+
 impl World {
+    pub(super) fn apps(&mut self) -> Apps<'_> {
+        Apps { world: self }
+    }
+}
+
+impl Apps<'_> {
     /// The habits of an application that starts now.
     pub(super) fn habits(&mut self) -> Habits {
-        let (slow, stuck) = (self.apps.between(100, 990), self.apps.chance(500));
-        let stop = self.apps.between(0, 999);
-        let confirms = self.apps.chance(500);
-        let drain = if self.on(Feature::StuckDrains) && stuck {
+        let (slow, stuck) = (self.world.apps.between(100, 990), self.world.apps.chance(500));
+        let stop = self.world.apps.between(0, 999);
+        let confirms = self.world.apps.chance(500);
+        let drain = if self.world.on(Feature::StuckDrains) && stuck {
             2_000
-        } else if self.on(Feature::SlowDrains) {
+        } else if self.world.on(Feature::SlowDrains) {
             slow
         } else {
             1
@@ -27,29 +37,22 @@ impl World {
 
     /// Lets a process that has just started stand for things.
     pub(super) fn begin_campaigns(&mut self, who: Who) {
-        for election in self.elections.clone() {
-            let keen = self.healed || self.apps.chance(850);
-            let at = if self.healed { 1 } else { self.apps.below(nanos(self.config.ttl)) };
+        for election in self.world.elections.clone() {
+            let keen = self.world.healed || self.world.apps.chance(850);
+            let at = if self.world.healed {
+                1
+            } else {
+                self.world.apps.below(nanos(self.world.config.ttl))
+            };
             if keen {
-                self.do_in(at, who, Act::Stand(election));
+                self.world.do_in(at, who, Act::Stand(election));
             }
         }
     }
 
-    pub(super) fn do_in(&mut self, after: Nanos, who: Who, act: Act) {
-        self.queue.push(self.now + after, Happens::App { who, act });
-    }
-
-    /// When `span` by the process's own clock has passed.
-    pub(super) fn do_after(&mut self, span: std::time::Duration, who: Who, act: Act) {
-        let process = &self.processes[who.process];
-        let at = process.clock.reaches(process.local(self.now) + span);
-        self.queue.push(at.max(self.now), Happens::App { who, act });
-    }
-
     pub(super) fn act(&mut self, who: Who, act: Act) {
-        let now = self.now;
-        let process = &mut self.processes[who.process];
+        let now = self.world.now;
+        let process = &mut self.world.processes[who.process];
         if process.leaving
             && !matches!(act, Act::Stopped(..) | Act::Write(..) | Act::Name(NameAct::LetGo(..)))
         {
@@ -61,21 +64,22 @@ impl World {
                 let stance = process.stance(&election);
                 if !stance.standing && stance.leadership.is_none() {
                     stance.standing = true;
-                    let (fickle, soon) = (self.apps.chance(200), self.apps.below(6_000_000));
-                    if self.on(Feature::Withdrawals) && fickle {
-                        self.do_in(soon, who, Act::Withdraw(election.clone()));
+                    let (fickle, soon) =
+                        (self.world.apps.chance(200), self.world.apps.below(6_000_000));
+                    if self.world.on(Feature::Withdrawals) && fickle {
+                        self.world.do_in(soon, who, Act::Withdraw(election.clone()));
                     }
-                    self.feed(who, Input::Stand { election, priority });
+                    self.world.feed(who, Input::Stand { election, priority });
                 }
             }
             Act::Withdraw(election) => {
                 if process.stance(&election).standing {
-                    self.feed(who, Input::Withdraw { election });
+                    self.world.feed(who, Input::Withdraw { election });
                 }
             }
             Act::Stopped(election, number) => self.stopped(who, election, number),
             Act::StopLeading(election, number) => {
-                self.feed(who, Input::StopLeading { election, number, to: None });
+                self.world.feed(who, Input::StopLeading { election, number, to: None });
             }
             Act::Write(election, number) => {
                 if process
@@ -85,36 +89,37 @@ impl World {
                     self.write(who, election, number);
                 }
             }
-            Act::Name(act) => self.names().act_on_name(who, act),
+            Act::Name(act) => self.world.names().act_on_name(who, act),
             Act::Shutdown => {
                 process.leaving = true;
-                self.feed(who, Input::Shutdown);
+                self.world.feed(who, Input::Shutdown);
             }
         }
     }
 
     fn stopped(&mut self, who: Who, election: ElectionName, number: TermNumber) {
-        self.see(Fact::WorkStopped { who, election: &election, number });
-        let confirms = self.processes[who.process].app.habits.confirms;
-        let leadership = self.processes[who.process].stance(&election).leadership;
+        self.world.see(Fact::WorkStopped { who, election: &election, number });
+        let confirms = self.world.processes[who.process].app.habits.confirms;
+        let leadership = self.world.processes[who.process].stance(&election).leadership;
         if confirms || leadership.is_some_and(|leadership| leadership.number == number) {
-            self.feed(who, Input::Resign { election, number, to: None });
+            self.world.feed(who, Input::Resign { election, number, to: None });
         }
     }
 
     /// Sends a fenced write, and thinks of the next.
     fn write(&mut self, who: Who, election: ElectionName, token: TermNumber) {
-        let Some(leadership) = self.processes[who.process].stance(&election).leadership else {
+        let Some(leadership) = self.world.processes[who.process].stance(&election).leadership
+        else {
             return;
         };
-        let delay = self.message_delay();
+        let delay = self.world.network().message_delay();
         let incarnation = leadership.incarnation;
         let write = Happens::Write { who, incarnation, election: election.clone(), token };
-        self.queue.push(self.now + delay, write);
+        self.world.queue.push(self.world.now + delay, write);
         // Where terms are forgotten, it is writes right after that tell.
-        let often = if self.config.store.forgets() { 8 } else { 1 };
-        let pause = self.apps.between(1, nanos(self.config.ttl) / often);
-        self.do_in(pause, who, Act::Write(election, token));
+        let often = if self.world.config.store.forgets() { 8 } else { 1 };
+        let pause = self.world.apps.between(1, nanos(self.world.config.ttl) / often);
+        self.world.do_in(pause, who, Act::Write(election, token));
     }
 
     /// The application is told something by its machine.
@@ -123,26 +128,26 @@ impl World {
             Event::Elected { term, trusted_until } => {
                 let number = term.number;
                 let incarnation = term.member.incarnation;
-                let stance = self.processes[who.process].stance(&term.election);
+                let stance = self.world.processes[who.process].stance(&term.election);
                 stance.standing = false;
                 stance.leadership = Some(Leadership { number, incarnation, until: trusted_until });
                 self.lead(who, term.election, number);
             }
             Event::Trusted { until, .. } => {
                 self.trust(who, until);
-                self.names().trust_names(who, until);
+                self.world.names().trust_names(who, until);
             }
             Event::NameAnswered { ticket, answer } => {
-                self.names().name_answered(who, ticket, answer)
+                self.world.names().name_answered(who, ticket, answer)
             }
-            Event::NamesLost { names, reason } => self.names().names_lost(who, names, reason),
+            Event::NamesLost { names, reason } => self.world.names().names_lost(who, names, reason),
             Event::Stopping { election, number, reason, .. } => {
                 self.drain(who, election, number, &reason);
             }
             Event::Lost { election, number, .. } => self.lost(who, election, number),
             Event::Withdrawn { election } => {
-                self.processes[who.process].stance(&election).standing = false;
-                if self.apps.chance(500) {
+                self.world.processes[who.process].stance(&election).standing = false;
+                if self.world.apps.chance(500) {
                     self.stand_again(who, election);
                 }
             }
@@ -157,7 +162,7 @@ impl World {
     }
 
     fn trust(&mut self, who: Who, until: Mono) {
-        for stance in self.processes[who.process].app.stances.values_mut() {
+        for stance in self.world.processes[who.process].app.stances.values_mut() {
             if let Some(leadership) = &mut stance.leadership {
                 leadership.until = until;
             }
@@ -166,52 +171,53 @@ impl World {
 
     /// A new leadership: some work, and perhaps an end that nobody asked for.
     fn lead(&mut self, who: Who, election: ElectionName, number: TermNumber) {
-        self.do_in(1, who, Act::Write(election.clone(), number));
-        let ttl = nanos(self.config.ttl);
-        let (tires, after) = (self.apps.chance(600), self.apps.between(0, ttl * 5));
-        let orderly = self.apps.chance(500);
-        if self.on(Feature::Resignations) && tires {
+        self.world.do_in(1, who, Act::Write(election.clone(), number));
+        let ttl = nanos(self.world.config.ttl);
+        let (tires, after) = (self.world.apps.chance(600), self.world.apps.between(0, ttl * 5));
+        let orderly = self.world.apps.chance(500);
+        if self.world.on(Feature::Resignations) && tires {
             let act = if orderly { Act::StopLeading } else { Act::Stopped };
-            self.do_in(after, who, act(election, number));
+            self.world.do_in(after, who, act(election, number));
         }
     }
 
     fn drain(&mut self, who: Who, election: ElectionName, number: TermNumber, _why: &StopReason) {
-        let process = &self.processes[who.process];
+        let process = &self.world.processes[who.process];
         let drain = process.app.habits.drain;
-        if self.healed || drain <= 1_000 {
-            let share = if self.healed { 1 } else { u32::try_from(drain).unwrap_or(1) };
+        if self.world.healed || drain <= 1_000 {
+            let share = if self.world.healed { 1 } else { u32::try_from(drain).unwrap_or(1) };
             let span = process.settings.drain() / 1_000 * share;
-            self.do_after(span, who, Act::Stopped(election, number));
+            self.world.do_after(span, who, Act::Stopped(election, number));
         }
     }
 
     /// Lost: the work stops within the margin, and the application stands again.
     fn lost(&mut self, who: Who, election: ElectionName, number: TermNumber) {
-        let process = &mut self.processes[who.process];
+        let process = &mut self.world.processes[who.process];
         process.stance(&election).leadership = None;
         let share = u32::try_from(process.app.habits.stop).unwrap_or(0);
         let span = process.settings.margin() / 1_000 * share;
-        self.do_after(span, who, Act::Stopped(election.clone(), number));
+        self.world.do_after(span, who, Act::Stopped(election.clone(), number));
         self.stand_again(who, election);
     }
 
     fn stand_again(&mut self, who: Who, election: ElectionName) {
-        let (soon, late) = (self.apps.chance(500), self.apps.below(nanos(self.config.ttl) * 2));
-        let after = if self.healed || soon { 1 } else { late };
-        self.do_in(after, who, Act::Stand(election));
+        let (soon, late) =
+            (self.world.apps.chance(500), self.world.apps.below(nanos(self.world.config.ttl) * 2));
+        let after = if self.world.healed || soon { 1 } else { late };
+        self.world.do_in(after, who, Act::Stand(election));
     }
 
     /// The machine is done: nothing runs here until somebody starts it again.
     pub(super) fn left(&mut self, who: Who) {
-        let process = &mut self.processes[who.process];
+        let process = &mut self.world.processes[who.process];
         process.machine = None;
         process.app.stances.clear();
         process.app.names.clear();
-        self.store.gone(who);
-        if !self.healed {
-            let pause = self.starts.between(1, nanos(self.config.ttl) * 2);
-            self.queue.push(self.now + pause, Happens::Start { process: who.process });
+        self.world.store.gone(who);
+        if !self.world.healed {
+            let pause = self.world.starts.between(1, nanos(self.world.config.ttl) * 2);
+            self.world.queue.push(self.world.now + pause, Happens::Start { process: who.process });
         }
     }
 }

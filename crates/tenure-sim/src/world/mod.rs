@@ -1,5 +1,10 @@
 //! A world: processes that run the real machine, a store, a network, and time,
 //! stepped by one loop. Nothing here waits, and nothing asks the real world.
+//!
+//! [`World`] owns all of it and has the loop. What happens in it is told by views that
+//! borrow it for a call, one for each file: applications ([`app`]) and their names
+//! ([`naming`]), messages ([`network`]), [`trouble`] and [`healing`]. A view reaches
+//! another one through the world alone.
 
 mod app;
 mod healing;
@@ -15,7 +20,7 @@ use tenure_core::{
 };
 
 use self::process::{App, Process};
-use self::queue::{Happens, Queue};
+use self::queue::{Act, Happens, Queue};
 use crate::clock::{Clock, Nanos};
 use crate::config::{Config, Feature, StoreKind, nanos};
 use crate::coverage::Coverage;
@@ -167,7 +172,7 @@ impl World {
             let at = self.starts.below(nanos(self.config.ttl) * 2);
             self.queue.push(at, Happens::Start { process });
         }
-        self.schedule_troubles();
+        self.troubles().schedule_troubles();
         self.queue.push(self.config.chaos, Happens::Heal(0));
     }
 
@@ -191,10 +196,10 @@ impl World {
             | Happens::Answer { by: Some(who), .. } => {
                 self.reach(who, what);
             }
-            Happens::Request { who, id, request } => self.arrive(who, id, &request),
+            Happens::Request { who, id, request } => self.network().arrive(who, id, &request),
             Happens::Operator(amend) => {
                 if !self.healed {
-                    self.amend(&amend);
+                    self.network().amend(&amend);
                 }
             }
             Happens::Write { who, incarnation, election, token } => {
@@ -202,15 +207,15 @@ impl World {
                 let accepted = self.store.newest(store, &election) == token;
                 self.see(Fact::Wrote { who, incarnation, election: &election, token, accepted });
             }
-            Happens::Trouble(feature) => self.trouble(feature),
-            Happens::Thaw { who } => self.thaw(who),
-            Happens::Reconnect { process } => self.reconnect(process),
+            Happens::Trouble(feature) => self.troubles().trouble(feature),
+            Happens::Thaw { who } => self.troubles().thaw(who),
+            Happens::Reconnect { process } => self.network().reconnect(process),
             // Whoever was to come back when all are to leave stays away.
             Happens::Start { process } if !self.closing => self.start(process),
             Happens::Start { .. } => {}
-            Happens::Heal(part) => self.heal(part),
-            Happens::Call { call, asked } => self.serve(call, asked),
-            Happens::Answer { by: None, answer } => self.serve_answers(None, answer),
+            Happens::Heal(part) => self.healing().heal(part),
+            Happens::Call { call, asked } => self.network().serve(call, asked),
+            Happens::Answer { by: None, answer } => self.network().serve_answers(None, answer),
         }
     }
 
@@ -239,9 +244,9 @@ impl World {
                 self.feed(who, Input::Reply { id, result: Box::new(result) });
             }
             Happens::Hint { hint, .. } => self.feed(who, Input::Hint(hint)),
-            Happens::Answer { answer, .. } => self.serve_answers(Some(who), answer),
-            Happens::Poll { first, .. } => self.poll(who, first),
-            Happens::App { act, .. } => self.act(who, act),
+            Happens::Answer { answer, .. } => self.network().serve_answers(Some(who), answer),
+            Happens::Poll { first, .. } => self.network().poll(who, first),
+            Happens::App { act, .. } => self.apps().act(who, act),
             Happens::CompareNames { .. } => self.names().compare_names(who),
             _ => {}
         }
@@ -251,7 +256,7 @@ impl World {
     fn start(&mut self, index: usize) {
         let traits = self.traits();
         let seed = self.starts.seed();
-        let habits = self.habits();
+        let habits = self.apps().habits();
         let priorities: Vec<_> =
             self.elections.clone().into_iter().map(|e| (e, self.priority(index))).collect();
         let process = &mut self.processes[index];
@@ -281,7 +286,7 @@ impl World {
         if self.config.poll().is_some() {
             self.queue.push(self.now + 1, Happens::Poll { who, first: true });
         }
-        self.begin_campaigns(who);
+        self.apps().begin_campaigns(who);
         self.names().begin_names(who);
     }
 
@@ -308,6 +313,17 @@ impl World {
         Priority::new(if index == 0 { level.max(50) } else { level })
     }
 
+    fn do_in(&mut self, after: Nanos, who: Who, act: Act) {
+        self.queue.push(self.now + after, Happens::App { who, act });
+    }
+
+    /// When `span` by the process's own clock has passed.
+    fn do_after(&mut self, span: std::time::Duration, who: Who, act: Act) {
+        let process = &self.processes[who.process];
+        let at = process.clock.reaches(process.local(self.now) + span);
+        self.queue.push(at.max(self.now), Happens::App { who, act });
+    }
+
     /// Feeds a machine one input and carries out what it says.
     fn feed(&mut self, who: Who, input: Input) {
         let process = &mut self.processes[who.process];
@@ -320,13 +336,13 @@ impl World {
             self.processes[who.process].machine.as_mut().and_then(Machine::poll)
         {
             match output {
-                Output::Send(out) => self.send(who, local, out),
+                Output::Send(out) => self.network().send(who, local, out),
                 Output::Event(event) => self.tell(who, local, event),
             }
         }
         self.see(Fact::Settled { who, local });
         self.make_wish(who);
-        self.work_on_calls(Some(who));
+        self.network().work_on_calls(Some(who));
     }
 
     /// Schedules the wake that the machine wishes for, sometimes a little late,
@@ -339,7 +355,7 @@ impl World {
         let wish = process.wish;
         let Some(machine) = &process.machine else { return };
         if machine.is_done() {
-            return self.left(who);
+            return self.apps().left(who);
         }
         if let Some(wake) = machine.next_wake() {
             let at = process.clock.reaches(wake).max(now).saturating_add(late);
@@ -359,7 +375,7 @@ impl World {
             _ => None,
         };
         self.see(Fact::Told { who, local, event: &event, until });
-        self.react(who, event);
+        self.apps().react(who, event);
     }
 
     /// Records a fact: for the invariants, the coverage and the trace.

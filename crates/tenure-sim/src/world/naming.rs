@@ -20,7 +20,7 @@ pub(crate) enum Asked {
     Drop,
 }
 
-/// The world, as what applications do with names sees it.
+/// A world, for what applications do with names in it.
 pub(super) struct Naming<'w> {
     world: &'w mut World,
 }

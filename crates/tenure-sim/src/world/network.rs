@@ -16,112 +16,126 @@ use crate::store::{Arrived, Caller, Fate};
 
 const MILLI: Nanos = 1_000_000;
 
+/// A world, for the messages that pass in it.
+pub(super) struct Network<'w> {
+    world: &'w mut World,
+}
+
 impl World {
+    pub(super) fn network(&mut self) -> Network<'_> {
+        Network { world: self }
+    }
+}
+
+impl Network<'_> {
     /// How long a message takes: mostly milliseconds, now and then so long that
     /// it arrives in another age.
     pub(super) fn message_delay(&mut self) -> Nanos {
-        let usual = self.net.between(MILLI / 5, 2 * MILLI);
-        let (late, how_late) = (self.net.chance(60), self.net.below(nanos(self.config.ttl) * 2));
-        if self.on(Feature::Stragglers) && late { how_late } else { usual }
+        let usual = self.world.net.between(MILLI / 5, 2 * MILLI);
+        let (late, how_late) =
+            (self.world.net.chance(60), self.world.net.below(nanos(self.world.config.ttl) * 2));
+        if self.world.on(Feature::Stragglers) && late { how_late } else { usual }
     }
 
     fn lost_on_the_way(&mut self) -> bool {
-        let lost = self.net.chance(80);
-        self.on(Feature::Drops) && lost
+        let lost = self.world.net.chance(80);
+        self.world.on(Feature::Drops) && lost
     }
 
     pub(super) fn send(&mut self, who: Who, local: Mono, out: Outgoing) {
         let Outgoing { id, request, deadline } = out;
-        self.see(Fact::Sent { who, local, id: id.get(), request: &request });
+        self.world.see(Fact::Sent { who, local, id: id.get(), request: &request });
         if matches!(request, Request::Claim(_) | Request::Heartbeat(_) | Request::Bind(_)) {
-            self.stop_at_the_worst(who.process);
+            self.world.troubles().stop_at_the_worst(who.process);
         }
-        if self.store.in_steps() {
-            return self.store.begin(who, id, deadline, request);
+        if self.world.store.in_steps() {
+            return self.world.store.begin(who, id, deadline, request);
         }
-        if self.processes[who.process].cut || self.lost_on_the_way() {
+        if self.world.processes[who.process].cut || self.lost_on_the_way() {
             return;
         }
         let request = Rc::new(request);
-        let doubled = self.net.chance(80);
-        let copies = if self.on(Feature::Doubles) && doubled { 2 } else { 1 };
+        let doubled = self.world.net.chance(80);
+        let copies = if self.world.on(Feature::Doubles) && doubled { 2 } else { 1 };
         for _ in 0..copies {
-            let at = self.now + self.message_delay();
-            self.queue.push(at, Happens::Request { who, id, request: Rc::clone(&request) });
+            let at = self.world.now + self.message_delay();
+            self.world.queue.push(at, Happens::Request { who, id, request: Rc::clone(&request) });
         }
     }
 
     /// Goes on with what a process, or an operator, has under way at a service: sends new
     /// operations, and hands over what is answered.
     pub(super) fn work_on_calls(&mut self, by: Caller) {
-        if !self.store.in_steps() {
+        if !self.world.store.in_steps() {
             return;
         }
         let local = match by {
-            Some(who) => self.processes[who.process].local(self.now),
-            None => self.store_clock.at(self.now),
+            Some(who) => self.world.processes[who.process].local(self.world.now),
+            None => self.world.store_clock.at(self.world.now),
         };
-        let (answered, calls) = self.store.poll(by, local);
+        let (answered, calls) = self.world.store.poll(by, local);
         for call in calls {
-            if is_cut(&self.processes, by) || self.lost_on_the_way() {
+            if is_cut(&self.world.processes, by) || self.lost_on_the_way() {
                 continue;
             }
-            let at = self.now + self.message_delay();
-            self.queue.push(at, Happens::Call { call, asked: None });
-            if let Some(turns) = &mut self.store.turns
-                && self.net.chance(80)
-                && !self.healed
-                && self.config.features.has(Feature::Doubles)
+            let at = self.world.now + self.message_delay();
+            self.world.queue.push(at, Happens::Call { call, asked: None });
+            if let Some(turns) = &mut self.world.store.turns
+                && self.world.net.chance(80)
+                && !self.world.healed
+                && self.world.config.features.has(Feature::Doubles)
             {
                 turns.double(call);
-                let at = self.now + self.message_delay();
-                self.queue.push(at, Happens::Call { call, asked: None });
+                let at = self.world.now + self.message_delay();
+                self.world.queue.push(at, Happens::Call { call, asked: None });
             }
         }
         let Some(who) = by else { return };
         for (id, result) in answered {
-            self.queue.push(self.now, Happens::Reply { who, id, result });
+            self.world.queue.push(self.world.now, Happens::Reply { who, id, result });
         }
     }
 
     /// An operation reaches the service. Now and then it has to wait for the lock first.
     pub(super) fn serve(&mut self, call: u64, asked: Option<Mono>) {
-        let store = self.store_clock.at(self.now);
-        if self.store.turns.is_some() && asked.is_none() {
-            let (waits, span) =
-                (self.net.chance(60), self.net.below(nanos(self.config.ttl) * 3 / 2));
-            if waits && self.on(Feature::Stragglers) {
-                self.coverage.mark("a turn waited for the lock");
+        let store = self.world.store_clock.at(self.world.now);
+        if self.world.store.turns.is_some() && asked.is_none() {
+            let (waits, span) = (
+                self.world.net.chance(60),
+                self.world.net.below(nanos(self.world.config.ttl) * 3 / 2),
+            );
+            if waits && self.world.on(Feature::Stragglers) {
+                self.world.coverage.mark("a turn waited for the lock");
                 let again = Happens::Call { call, asked: Some(store) };
-                return self.queue.push(self.now + span, again);
+                return self.world.queue.push(self.world.now + span, again);
             }
         }
         let Some(fate) = self.fate() else { return };
-        let arrived = self.store.arrive(call, fate, asked.unwrap_or(store), store);
+        let arrived = self.world.store.arrive(call, fate, asked.unwrap_or(store), store);
         let Some(Arrived { by, answer, step, wrote_names }) = arrived else { return };
         if let Some(step) = &step {
-            self.see(Fact::Stepped { by, store, step });
+            self.world.see(Fact::Stepped { by, store, step });
             self.announce(&step.entries);
         }
         if wrote_names {
-            self.names().read_names();
+            self.world.names().read_names();
         }
-        if is_cut(&self.processes, by) || self.lost_on_the_way() {
+        if is_cut(&self.world.processes, by) || self.lost_on_the_way() {
             return;
         }
-        let at = self.now + self.message_delay();
-        self.queue.push(at, Happens::Answer { by, answer });
+        let at = self.world.now + self.message_delay();
+        self.world.queue.push(at, Happens::Answer { by, answer });
     }
 
     /// What the service makes of an operation; `None` if it is silent.
     fn fate(&mut self) -> Option<Fate> {
         let (fails, acts, certain) =
-            (self.net.chance(40), self.net.chance(500), self.net.chance(500));
+            (self.world.net.chance(40), self.world.net.chance(500), self.world.net.chance(500));
         let refusal = if certain { Fate::Refused } else { Fate::Unclear };
-        match self.outage {
+        match self.world.outage {
             Some(Outage::Silent) => None,
             Some(Outage::Refusing) => Some(refusal),
-            None if !(self.on(Feature::Errors) && fails) => Some(Fate::Done),
+            None if !(self.world.on(Feature::Errors) && fails) => Some(Fate::Done),
             None => Some(if acts { Fate::DoneUnsaid } else { refusal }),
         }
     }
@@ -129,41 +143,41 @@ impl World {
     /// A process looks at every election, as one does who follows a store that
     /// tells nothing. The first look is at everything.
     pub(super) fn poll(&mut self, who: Who, first: bool) {
-        let Some(pace) = self.config.poll() else { return };
-        let (lost, early) = (self.net.chance(300), self.net.below(250));
+        let Some(pace) = self.world.config.poll() else { return };
+        let (lost, early) = (self.world.net.chance(300), self.world.net.below(250));
         let pause = nanos(pace) - nanos(pace) / 1_000 * early;
-        self.queue.push(self.now + pause, Happens::Poll { who, first: false });
-        if self.on(Feature::BadHints) && lost {
+        self.world.queue.push(self.world.now + pause, Happens::Poll { who, first: false });
+        if self.world.on(Feature::BadHints) && lost {
             return;
         }
         if first {
-            return self.feed(who, Input::Hint(Hint::Anything));
+            return self.world.feed(who, Input::Hint(Hint::Anything));
         }
-        for election in self.elections.clone() {
-            if self.processes[who.process].is(who) {
-                self.feed(who, Input::Hint(Hint::Election(election)));
+        for election in self.world.elections.clone() {
+            if self.world.processes[who.process].is(who) {
+                self.world.feed(who, Input::Hint(Hint::Election(election)));
             }
         }
     }
 
     /// The service's answer reaches whom it is for.
     pub(super) fn serve_answers(&mut self, by: Caller, answer: u64) {
-        self.store.answered(answer);
+        self.world.store.answered(answer);
         self.work_on_calls(by);
     }
 
     /// A request reaches the store, which may fail before or after it acts.
     pub(super) fn arrive(&mut self, who: Who, id: RequestId, request: &Request) {
         let (fails, acts, certain) =
-            (self.net.chance(60), self.net.chance(500), self.net.chance(500));
-        if let Some(outage) = self.outage {
+            (self.world.net.chance(60), self.world.net.chance(500), self.world.net.chance(500));
+        if let Some(outage) = self.world.outage {
             if outage == Outage::Refusing {
                 let failed = Failed { may_have_applied: !certain };
                 self.answer(who, id, Err(failed));
             }
             return;
         }
-        let fails = self.on(Feature::Errors) && fails;
+        let fails = self.world.on(Feature::Errors) && fails;
         if fails && !acts {
             return self.answer(who, id, Err(Failed { may_have_applied: !certain }));
         }
@@ -174,14 +188,14 @@ impl World {
 
     /// Carries a request out, and lets everybody hear of what it changed.
     fn apply(&mut self, who: Who, request: &Request) -> Result<Reply, Failed> {
-        let store = self.store_clock.at(self.now);
-        let before = self.store.seq();
+        let store = self.world.store_clock.at(self.world.now);
+        let before = self.world.store.seq();
         let wall = self.wall();
-        let reply = Ok(self.store.perform(store, wall, request));
-        let entries = self.store.after(before);
-        self.see(Fact::Applied { who, store, request, reply: &reply, entries: &entries });
+        let reply = Ok(self.world.store.perform(store, wall, request));
+        let entries = self.world.store.after(before);
+        self.world.see(Fact::Applied { who, store, request, reply: &reply, entries: &entries });
         if matches!(request, Request::Bind(_)) {
-            self.names().read_names();
+            self.world.names().read_names();
         }
         self.announce(&entries);
         reply
@@ -191,79 +205,79 @@ impl World {
     /// of a store that forgot some. A copy is on another machine, whose clock may be years
     /// ahead or behind, and stays so.
     pub(super) fn wall(&mut self) -> Timestamp {
-        Timestamp::from_unix_millis(match self.config.store {
-            StoreKind::Jumping => START_MS + self.now / 1_000_000,
-            StoreKind::Replicated => self.copy_wall_ms + self.now / 1_000_000,
-            _ => self.net.below(1 << 42),
+        Timestamp::from_unix_millis(match self.world.config.store {
+            StoreKind::Jumping => START_MS + self.world.now / 1_000_000,
+            StoreKind::Replicated => self.world.copy_wall_ms + self.world.now / 1_000_000,
+            _ => self.world.net.below(1 << 42),
         })
     }
 
     pub(super) fn amend(&mut self, amend: &Amend) {
-        if self.outage.is_some() {
+        if self.world.outage.is_some() {
             return;
         }
-        if let Some(turns) = &mut self.store.turns
-            && !self.healed
+        if let Some(turns) = &mut self.world.store.turns
+            && !self.world.healed
         {
             turns.ask(amend.clone());
             return self.work_on_calls(None);
         }
-        let store = self.store_clock.at(self.now);
-        let before = self.store.seq();
+        let store = self.world.store_clock.at(self.world.now);
+        let before = self.world.store.seq();
         let wall = self.wall();
-        let Some(answer) = self.store.amend(store, wall, amend) else { return };
-        let entries = self.store.after(before);
-        self.see(Fact::Amended { store, amend, answer: &answer, entries: &entries });
+        let Some(answer) = self.world.store.amend(store, wall, amend) else { return };
+        let entries = self.world.store.after(before);
+        self.world.see(Fact::Amended { store, amend, answer: &answer, entries: &entries });
         self.announce(&entries);
     }
 
     fn answer(&mut self, who: Who, id: RequestId, result: Result<Reply, Failed>) {
-        if self.processes[who.process].cut || self.lost_on_the_way() {
+        if self.world.processes[who.process].cut || self.lost_on_the_way() {
             return;
         }
-        let at = self.now + self.message_delay();
-        self.queue.push(at, Happens::Reply { who, id, result });
+        let at = self.world.now + self.message_delay();
+        self.world.queue.push(at, Happens::Reply { who, id, result });
     }
 
     /// Sends the hints that journal entries amount to.
     fn announce(&mut self, entries: &[Entry]) {
-        if !self.watched() {
+        if !self.world.watched() {
             return;
         }
         for hint in Entry::hints(entries) {
-            for index in 0..self.processes.len() {
+            for index in 0..self.world.processes.len() {
                 self.hint(index, hint.clone());
             }
         }
     }
 
     fn hint(&mut self, index: usize, hint: Hint) {
-        let (lost, doubled) = (self.net.chance(300), self.net.chance(200));
+        let (lost, doubled) = (self.world.net.chance(300), self.world.net.chance(200));
         let delay = self.message_delay();
-        let late = self.net.below(nanos(self.config.ttl));
-        let process = &self.processes[index];
-        let bad = self.on(Feature::BadHints);
+        let late = self.world.net.below(nanos(self.world.config.ttl));
+        let process = &self.world.processes[index];
+        let bad = self.world.on(Feature::BadHints);
         if process.machine.is_none() || process.cut || (bad && lost) {
             return;
         }
         let who = process.who;
         if bad && doubled {
             let again = Happens::Hint { who, hint: hint.clone() };
-            self.queue.push(self.now + late, again);
+            self.world.queue.push(self.world.now + late, again);
         }
-        self.queue.push(self.now + delay, Happens::Hint { who, hint });
+        self.world.queue.push(self.world.now + delay, Happens::Hint { who, hint });
     }
 
     /// The way is open again: a reconnect is itself a hint (H13).
     pub(super) fn reconnect(&mut self, index: usize) {
-        let process = &mut self.processes[index];
+        let process = &mut self.world.processes[index];
         process.cut = false;
         let (who, up) = (process.who, process.machine.is_some());
         if up {
-            self.names().compare_names_soon(who);
+            self.world.names().compare_names_soon(who);
         }
-        if up && (self.watched() || self.config.store.forgets()) {
-            self.queue.push(self.now + 1, Happens::Hint { who, hint: Hint::Anything });
+        if up && (self.world.watched() || self.world.config.store.forgets()) {
+            self.world.queue.push(self.world.now + 1, Happens::Hint { who, hint: Hint::Anything });
         }
     }
 }

@@ -29,7 +29,18 @@ const TIMED: [Feature; 16] = [
     Feature::Removals,
 ];
 
+/// A world, for the trouble that is made in it.
+pub(super) struct Troubles<'w> {
+    world: &'w mut World,
+}
+
 impl World {
+    pub(super) fn troubles(&mut self) -> Troubles<'_> {
+        Troubles { world: self }
+    }
+}
+
+impl Troubles<'_> {
     pub(super) fn schedule_troubles(&mut self) {
         for feature in TIMED {
             self.again(feature);
@@ -37,30 +48,30 @@ impl World {
     }
 
     fn again(&mut self, feature: Feature) {
-        let gap = self.troubles.between(1, nanos(self.config.ttl) * 8);
-        if self.on(feature) {
-            self.queue.push(self.now + gap, Happens::Trouble(feature));
+        let gap = self.world.troubles.between(1, nanos(self.world.config.ttl) * 8);
+        if self.world.on(feature) {
+            self.world.queue.push(self.world.now + gap, Happens::Trouble(feature));
         }
     }
 
     pub(super) fn trouble(&mut self, feature: Feature) {
-        if !self.on(feature) {
+        if !self.world.on(feature) {
             return;
         }
         self.again(feature);
         let index = self.any_process();
-        let ttl = nanos(self.config.ttl);
+        let ttl = nanos(self.world.config.ttl);
         // Short ones, ones that end about with trust, and long ones.
-        let span = match self.troubles.below(3) {
-            0 => self.troubles.below(ttl / 4),
-            1 => self.troubles.between(ttl * 8 / 10, ttl * 12 / 10),
-            _ => self.troubles.below(ttl * 6),
+        let span = match self.world.troubles.below(3) {
+            0 => self.world.troubles.below(ttl / 4),
+            1 => self.world.troubles.between(ttl * 8 / 10, ttl * 12 / 10),
+            _ => self.world.troubles.below(ttl * 6),
         };
         match feature {
             Feature::ForgedHints => self.storm(index),
             Feature::Partitions => {
-                self.processes[index].cut = true;
-                self.queue.push(self.now + span, Happens::Reconnect { process: index });
+                self.world.processes[index].cut = true;
+                self.world.queue.push(self.world.now + span, Happens::Reconnect { process: index });
             }
             Feature::Outages => self.toggle_outage(span),
             Feature::Stops => self.freeze(index, span, false),
@@ -68,7 +79,7 @@ impl World {
             Feature::Crashes => self.crash(index, Some(span)),
             Feature::Shutdowns => self.on_app(index, Act::Shutdown),
             Feature::Drift => {
-                let ppm = super::rate(&self.config, &mut self.troubles);
+                let ppm = super::rate(&self.world.config, &mut self.world.troubles);
                 self.change_rate(index, ppm);
             }
             Feature::Failovers => self.fail_over(),
@@ -82,108 +93,111 @@ impl World {
     }
 
     fn any_process(&mut self) -> usize {
-        usize::try_from(self.troubles.below(self.processes.len() as u64)).unwrap_or(0)
+        usize::try_from(self.world.troubles.below(self.world.processes.len() as u64)).unwrap_or(0)
     }
 
     fn any_election(&mut self) -> ElectionName {
-        let at = usize::try_from(self.troubles.below(self.elections.len() as u64)).unwrap_or(0);
-        self.elections[at].clone()
+        let at = usize::try_from(self.world.troubles.below(self.world.elections.len() as u64))
+            .unwrap_or(0);
+        self.world.elections[at].clone()
     }
 
     fn on_app(&mut self, index: usize, act: Act) {
-        let who = self.processes[index].who;
-        self.do_in(0, who, act);
+        let who = self.world.processes[index].who;
+        self.world.do_in(0, who, act);
     }
 
     /// The store stops answering, or answers again if it was silent.
     fn toggle_outage(&mut self, span: Nanos) {
-        let kind = if self.troubles.chance(500) { Outage::Silent } else { Outage::Refusing };
-        self.outage = if self.outage.is_some() { None } else { Some(kind) };
-        if self.outage.is_some() {
-            self.queue.push(self.now + span, Happens::Trouble(Feature::Outages));
+        let kind = if self.world.troubles.chance(500) { Outage::Silent } else { Outage::Refusing };
+        self.world.outage = if self.world.outage.is_some() { None } else { Some(kind) };
+        if self.world.outage.is_some() {
+            self.world.queue.push(self.world.now + span, Happens::Trouble(Feature::Outages));
         }
     }
 
     /// The store's copy takes over. Everybody connects to it anew, which is a
     /// hint (H13).
     fn fail_over(&mut self) {
-        if self.config.store == StoreKind::Replicated {
-            self.copy_wall_ms = self.troubles.below(1 << 42);
+        if self.world.config.store == StoreKind::Replicated {
+            self.world.copy_wall_ms = self.world.troubles.below(1 << 42);
         }
-        let wall = self.wall();
+        let wall = self.world.network().wall();
         // Another time: `trouble` has planned the next one. To plan one more here would
         // double them each time.
-        let jumps = self.config.store == StoreKind::Jumping;
-        if jumps && !self.store.is_behind_the_clock(wall) {
+        let jumps = self.world.config.store == StoreKind::Jumping;
+        if jumps && !self.world.store.is_behind_the_clock(wall) {
             return;
         }
-        let lag = usize::try_from(self.troubles.below(20)).unwrap_or(0);
-        let Some(lost) = self.store.fail_over(wall, lag) else { return };
-        self.see(Fact::Promoted { lost });
-        for index in 0..self.processes.len() {
-            if !self.processes[index].cut {
-                self.reconnect(index);
+        let lag = usize::try_from(self.world.troubles.below(20)).unwrap_or(0);
+        let Some(lost) = self.world.store.fail_over(wall, lag) else { return };
+        self.world.see(Fact::Promoted { lost });
+        for index in 0..self.world.processes.len() {
+            if !self.world.processes[index].cut {
+                self.world.network().reconnect(index);
             }
         }
     }
 
     /// Somebody removes a member's record, whoever lives or leads.
     fn remove_by_hand(&mut self, index: usize) {
-        let id = self.processes[index].id.clone();
-        if let Some(cas) = &mut self.store.cas {
+        let id = self.world.processes[index].id.clone();
+        if let Some(cas) = &mut self.world.store.cas {
             cas.remove_member(&id);
         }
     }
 
     pub(super) fn freeze(&mut self, index: usize, span: Nanos, suspended: bool) {
-        let since = self.now;
-        let process = &mut self.processes[index];
+        let since = self.world.now;
+        let process = &mut self.world.processes[index];
         if process.machine.is_none() || process.frozen.is_some() {
             return;
         }
         process.frozen = Some(Frozen { since, suspended, inbox: Vec::new() });
         let who = process.who;
-        let until = self.now + span;
-        self.see(Fact::Froze { who, until, suspended });
-        self.queue.push(until, Happens::Thaw { who });
+        let until = self.world.now + span;
+        self.world.see(Fact::Froze { who, until, suspended });
+        self.world.queue.push(until, Happens::Thaw { who });
     }
 
     /// Stops a process that has just asked for a grant, for about as long as it
     /// lasts: the answer waits in its inbox, as old as can be (H4, B5).
     pub(super) fn stop_at_the_worst(&mut self, index: usize) {
-        let ttl = nanos(self.config.ttl);
-        let (unlucky, span) =
-            (self.troubles.chance(15), self.troubles.between(ttl * 7 / 10, ttl * 15 / 10));
-        if self.on(Feature::Stops) && unlucky {
+        let ttl = nanos(self.world.config.ttl);
+        let (unlucky, span) = (
+            self.world.troubles.chance(15),
+            self.world.troubles.between(ttl * 7 / 10, ttl * 15 / 10),
+        );
+        if self.world.on(Feature::Stops) && unlucky {
             self.freeze(index, span, false);
         }
     }
 
     /// Goes on: what came meanwhile is handled now, in any order.
     pub(super) fn thaw(&mut self, who: Who) {
-        let process = &mut self.processes[who.process];
+        let process = &mut self.world.processes[who.process];
         if !process.is(who) {
             return;
         }
         let Some(Frozen { since, suspended, mut inbox }) = process.frozen.take() else { return };
-        if suspended && self.mutation.is_some_and(|m| m.clock_misses_suspends()) {
-            process.clock.miss(self.now, self.now - since);
+        if suspended && self.world.mutation.is_some_and(|m| m.clock_misses_suspends()) {
+            process.clock.miss(self.world.now, self.world.now - since);
             self.retrust(who);
         }
-        if suspended && (self.watched() || self.config.store.forgets()) {
+        if suspended && (self.world.watched() || self.world.config.store.forgets()) {
             inbox.push(Happens::Hint { who, hint: Hint::Anything });
         }
         while !inbox.is_empty() {
-            let at = usize::try_from(self.troubles.below(inbox.len() as u64)).unwrap_or(0);
+            let at = usize::try_from(self.world.troubles.below(inbox.len() as u64)).unwrap_or(0);
             let what = inbox.remove(at);
-            self.queue.push(self.now, what);
+            self.world.queue.push(self.world.now, what);
         }
-        self.make_wish(who);
+        self.world.make_wish(who);
     }
 
     /// Ends a process without a word, and starts it again after `pause`.
     pub(super) fn crash(&mut self, index: usize, pause: Option<Nanos>) {
-        let process = &mut self.processes[index];
+        let process = &mut self.world.processes[index];
         if process.machine.take().is_none() {
             return;
         }
@@ -191,53 +205,53 @@ impl World {
         process.app.stances.clear();
         process.app.names.clear();
         let who = process.who;
-        self.store.gone(who);
-        self.see(Fact::Crashed { who });
+        self.world.store.gone(who);
+        self.world.see(Fact::Crashed { who });
         if let Some(pause) = pause {
-            self.queue.push(self.now + pause, Happens::Start { process: index });
+            self.world.queue.push(self.world.now + pause, Happens::Start { process: index });
         }
     }
 
     pub(super) fn change_rate(&mut self, index: usize, ppm: i64) {
-        let now = self.now;
-        let process = &mut self.processes[index];
+        let now = self.world.now;
+        let process = &mut self.world.processes[index];
         // A wake that was wished for is due at another true moment now, and
         // trust that was given out as a reading of this clock lasts longer or
         // shorter: both are known only as long as the rate stays within bounds.
         process.clock.change_rate(now, ppm);
         let who = process.who;
         if process.machine.is_some() && process.frozen.is_none() {
-            self.make_wish(who);
+            self.world.make_wish(who);
         }
         self.retrust(who);
     }
 
     /// Tells the invariants anew until when, in true time, a process trusts.
     fn retrust(&mut self, who: Who) {
-        let process = &self.processes[who.process];
+        let process = &self.world.processes[who.process];
         let clock = process.clock;
         let leaderships = process.app.stances.iter();
         let trusted: Vec<_> = leaderships
             .filter_map(|(e, s)| Some((e.clone(), clock.reaches(s.leadership?.until))))
             .collect();
         for (election, until) in trusted {
-            self.see(Fact::Retrusted { who, election: &election, until });
+            self.world.see(Fact::Retrusted { who, election: &election, until });
         }
-        self.names().retrust_names(who);
+        self.world.names().retrust_names(who);
     }
 
     /// Hints that nobody sent: all kinds, about anything, many at once; or, now and then, a
     /// flood of them for two ttls.
     fn storm(&mut self, index: usize) {
-        let process = &self.processes[index];
+        let process = &self.world.processes[index];
         let (who, id) = (process.who, process.id.clone());
-        let (count, span) = match self.troubles.chance(100) {
-            true => (600, nanos(self.config.ttl) * 2),
-            false => (self.troubles.between(1, 40), SECOND / 20),
+        let (count, span) = match self.world.troubles.chance(100) {
+            true => (600, nanos(self.world.config.ttl) * 2),
+            false => (self.world.troubles.between(1, 40), SECOND / 20),
         };
         for _ in 0..count {
             let election = self.any_election();
-            let hint = match self.troubles.below(6) {
+            let hint = match self.world.troubles.below(6) {
                 0 => Hint::Anything,
                 1 => Hint::Election(election),
                 2 => Hint::Vacant { election, heir: None },
@@ -245,28 +259,30 @@ impl World {
                 4 => Hint::Handed { election, to: id.clone() },
                 _ => Hint::Gone(self.any_life()),
             };
-            let at = self.now + self.troubles.below(span);
-            self.queue.push(at, Happens::Hint { who, hint });
+            let at = self.world.now + self.world.troubles.below(span);
+            self.world.queue.push(at, Happens::Hint { who, hint });
         }
     }
 
     /// The life of some leader, or one that never was.
     fn any_life(&mut self) -> Incarnation {
         let index = self.any_process();
-        let leaderships = self.processes[index].app.stances.values().find_map(|s| s.leadership);
+        let leaderships =
+            self.world.processes[index].app.stances.values().find_map(|s| s.leadership);
         leaderships.map_or(Incarnation::from_u128(7), |leadership| leadership.incarnation)
     }
 
     fn operator(&mut self, feature: Feature) {
         let election = self.any_election();
         let index = self.any_process();
-        let member: MemberId = self.processes[index].id.clone();
+        let member: MemberId = self.world.processes[index].id.clone();
         let (reason, by) = (Note::new("because"), Note::new("operator"));
-        let (exact, pausing) = (self.troubles.chance(300), self.troubles.chance(400));
-        let store = self.store_clock.at(self.now);
-        let newest = self.store.newest(store, &election);
+        let (exact, pausing) = (self.world.troubles.chance(300), self.world.troubles.chance(400));
+        let store = self.world.store_clock.at(self.world.now);
+        let newest = self.world.store.newest(store, &election);
         // Now and then the term before it, as an operator does who looked a while ago.
-        let asked = newest.get() - u64::from(self.steps.is_multiple_of(4) && newest.get() > 1);
+        let asked =
+            newest.get() - u64::from(self.world.steps.is_multiple_of(4) && newest.get() > 1);
         let number = exact.then(|| TermNumber::new(asked.max(1)));
         let amend = match feature {
             Feature::StepDowns => Amend::StepDown { election, number, to: None, reason, by },
@@ -279,7 +295,7 @@ impl World {
             Feature::ForcedEvictions => Amend::Evict { member, now: true, by },
             _ => return,
         };
-        let at = self.now + self.message_delay();
-        self.queue.push(at, Happens::Operator(amend));
+        let at = self.world.now + self.world.network().message_delay();
+        self.world.queue.push(at, Happens::Operator(amend));
     }
 }
