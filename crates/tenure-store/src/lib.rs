@@ -7,6 +7,7 @@ mod error;
 mod fence;
 mod identity;
 mod memory;
+mod nearest;
 mod store;
 #[cfg(feature = "tls")]
 pub mod tls;
@@ -21,6 +22,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use fence::{FenceBlocking, FenceError, FenceIn, Fenced, FencedName, FencedTerm};
 pub use identity::{BadStoreId, Identity, StoreId};
 pub use memory::MemoryStore;
+pub use nearest::nearest;
 pub use store::{Followed, Following, Page, SharedStore, Store, perform, to_machine};
 pub use tenure_rules::MemoryState;
 pub use told::Told;

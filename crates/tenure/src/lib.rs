@@ -40,5 +40,5 @@ pub use tenure_core::{
 };
 pub use tenure_store::{
     BootClock, Capabilities, Error as StoreError, ErrorKind, FenceBlocking, FenceError, FenceIn,
-    Fenced, FencedName, FencedTerm, Identity, Judge, SharedStore, Store, StoreId, Watch,
+    Fenced, FencedName, FencedTerm, Identity, Judge, SharedStore, Store, StoreId, Watch, nearest,
 };

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tenure_core::{Incarnation, Settings};
-use tenure_store::{Backoff, SharedStore};
+use tenure_store::{Backoff, SharedStore, nearest};
 
 use crate::time::Time;
 use crate::{Error, Result};
@@ -168,7 +168,9 @@ pub fn schema(store: &str) -> Result<Option<Cow<'static, str>>> {
 fn driver(scheme: &str) -> Result<Driver> {
     let has = |backend: &&Backend| backend.schemes.iter().any(|(name, _)| *name == scheme);
     let Some(backend) = BACKENDS.iter().find(has) else {
-        let near = did_you_mean(scheme).map(|near| format!(" (did you mean {near:?}?)"));
+        let schemes = BACKENDS.iter().flat_map(|backend| backend.schemes);
+        let near = nearest(scheme, schemes.map(|(name, _)| *name));
+        let near = near.map(|near| format!(" (did you mean {near:?}?)"));
         return Err(Error::Url(format!(
             "{scheme:?} is not a store that is known here{}: write one of {}",
             near.unwrap_or_default(),
@@ -194,13 +196,6 @@ fn examples() -> String {
     let compiled = BACKENDS.iter().filter(|backend| backend.driver.is_some());
     let examples = compiled.flat_map(|backend| backend.schemes).map(|(_, example)| *example);
     examples.collect::<Vec<_>>().join(", ")
-}
-
-/// The known scheme that differs least, if it differs little.
-fn did_you_mean(scheme: &str) -> Option<&'static str> {
-    let schemes = BACKENDS.iter().flat_map(|backend| backend.schemes).map(|(name, _)| *name);
-    let near = schemes.map(|name| (strsim::levenshtein(name, scheme), name)).min()?;
-    (near.0 <= 2).then_some(near.1)
 }
 
 #[cfg(test)]
