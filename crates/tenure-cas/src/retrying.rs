@@ -27,6 +27,10 @@
 //! fail at once: a service that throttles is asked more slowly, never at once
 //! again. Whoever would have to wait too long for its turn gives up and leaves it
 //! to the machine, which has a back-off of its own.
+//!
+//! That is no [`Backoff`](tenure_store::Backoff), which paces one caller alone and makes
+//! its pauses shorter at random: a service that throttles is never asked sooner than it
+//! has to be.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -18,8 +18,7 @@ use crate::watch::{Hearing, Notifications};
 const PROBE: Duration = Duration::from_secs(1);
 /// How soon after the first failure it is tried again, and how rarely at last. Behind a
 /// pooler each attempt leaves a LISTEN on a session of others, so that it slows down.
-const AGAIN: Duration = Duration::from_secs(2);
-const AT_LAST: Duration = Duration::from_secs(300);
+const AGAIN: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(300));
 /// Looks are this much rarer while notifications arrive: only one that was lost, or that
 /// could not be sent, is found by them.
 const RARELY: u32 = 10;
@@ -72,18 +71,18 @@ async fn notification_arrives(inner: &Inner) -> bool {
 
 /// When to try next whether notifications arrive.
 struct Again {
-    pause: Duration,
+    pauses: Backoff,
     at: Instant,
 }
 
 impl Again {
     fn new() -> Self {
-        Self { pause: AGAIN, at: Instant::now() + AGAIN }
+        let mut pauses = AGAIN;
+        Self { at: Instant::now() + pauses.pause(), pauses }
     }
 
     fn slower(&mut self) {
-        self.pause = (self.pause * 2).min(AT_LAST);
-        self.at = Instant::now() + jittered(self.pause);
+        self.at = Instant::now() + self.pauses.pause();
     }
 }
 

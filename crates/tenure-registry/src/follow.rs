@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tenure::{
-    Binding, Incarnation, MemberRef, MemberView, Mono, Name, NameHints, Names, NamesView, Rev,
-    Tenure, Token, WhichNames,
+    Backoff, Binding, Incarnation, MemberRef, MemberView, Mono, Name, NameHints, Names, NamesView,
+    Rev, Tenure, Token, WhichNames,
 };
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
@@ -33,9 +33,10 @@ use crate::copy::{Copy, Delta, Stand, Writer};
 
 /// How many answers a watcher may be behind.
 const ANSWERS_KEPT: usize = 1024;
-/// The pauses after failures, and between two questions that nobody waits for.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The shortest pause, also between two questions that nobody waits for.
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// The pauses after failures.
+pub(crate) const PAUSES: Backoff = Backoff::new(FIRST_PAUSE, Duration::from_secs(5));
 
 /// What changed with one answer.
 #[derive(Clone, Debug)]
@@ -123,7 +124,7 @@ impl Follower {
             own: HashMap::new(),
             looks: 0,
             reach,
-            pause: FIRST_PAUSE,
+            pauses: PAUSES,
             // Without revisions every name is read each time.
             every: if tells { settings.heartbeat() } else { settings.ttl() / 2 },
             tells,
@@ -171,7 +172,7 @@ struct Task {
     /// How many looks have begun.
     looks: u64,
     reach: watch::Sender<Option<Rev>>,
-    pause: Duration,
+    pauses: Backoff,
     /// How often the store is asked although nothing was heard.
     every: Duration,
     /// Whether the store can tell what changed since a revision.
@@ -209,9 +210,8 @@ impl Task {
                     Looked::Done { again: true } => next = Mono::ZERO,
                     Looked::Done { again: false } => next = self.next_look(now),
                     Looked::Failed => {
-                        not_before = self.tenure.now() + self.pause;
+                        not_before = self.tenure.now() + self.pauses.pause();
                         next = not_before;
-                        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
                     }
                     Looked::Over => return,
                 }
@@ -277,7 +277,7 @@ impl Task {
         };
         match answered {
             Ok((view, members)) => {
-                self.pause = FIRST_PAUSE;
+                self.pauses.reset();
                 self.take(view, members, asked);
                 // Who stopped waiting need not know.
                 for seen in waiting {

@@ -1,16 +1,12 @@
 //! Names that are waited for: locks, and names that are registered again after every loss.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use tenure::{Binding, Token, Value};
 use tokio::sync::watch;
 
+use crate::follow::{FIRST_PAUSE, PAUSES};
 use crate::{Change, RegisterError, Registered, Registry, Watch};
-
-/// The pauses after failures.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 impl Registry {
     /// Waits until a name is free, and registers it. Among several who wait, whose request
@@ -74,12 +70,12 @@ async fn keep(
     value: &Mutex<Value>,
     tell: &watch::Sender<Option<Arc<Registered>>>,
 ) {
-    let mut pause = FIRST_PAUSE;
+    let mut pauses = PAUSES;
     loop {
         let now = value.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match registry.lock(name, now).await {
             Ok(registered) => {
-                pause = FIRST_PAUSE;
+                pauses.reset();
                 let registered = Arc::new(registered);
                 tell.send_replace(Some(registered.clone()));
                 registered.lost().await;
@@ -88,8 +84,7 @@ async fn keep(
             }
             Err(error) if error.may_pass() => {
                 tracing::warn!(target: "tenure", %error, name, "a name that is to be kept could not be registered");
-                registry.tenure().sleep_until(registry.tenure().now() + pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                registry.tenure().sleep_until(registry.tenure().now() + pauses.pause()).await;
             }
             Err(error) => {
                 tracing::warn!(target: "tenure", %error, name, "a name is not kept any more");

@@ -10,6 +10,10 @@
 //! machine one who is awake may take it before the one who was woken. What keeps
 //! a long wait from becoming an error is [`Patience`].
 //!
+//! No pause here grows with the number of tries, as those of a
+//! [`Backoff`](tenure_store::Backoff) do: whoever is at the head of the line waits for
+//! one transaction of somebody else, and whoever is behind waits for the kernel.
+//!
 //! The line is a courtesy, not what keeps writers apart: that is SQLite's lock.
 //! Whoever stands in it still tries now and then out of turn, so that a process
 //! that is stopped while it is its turn does not stop all others with it.

@@ -39,6 +39,7 @@ pub use tenure_core::{
     WhichNames, is_hidden, shown,
 };
 pub use tenure_store::{
-    BootClock, Capabilities, Error as StoreError, ErrorKind, FenceBlocking, FenceError, FenceIn,
-    Fenced, FencedName, FencedTerm, Identity, Judge, SharedStore, Store, StoreId, Watch, nearest,
+    Backoff, BootClock, Capabilities, Error as StoreError, ErrorKind, FenceBlocking, FenceError,
+    FenceIn, Fenced, FencedName, FencedTerm, Identity, Judge, SharedStore, Store, StoreId, Watch,
+    nearest,
 };

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tenure::{LostReason, StopReason, Stopping, Tenure};
+use tenure::{Backoff, LostReason, StopReason, Stopping, Tenure};
 use tenure_guard::{CommandEnd, CommandSpec, Guarded, Report, Signals, Terminal, is_ending, now};
 use tokio::sync::Notify;
 
@@ -20,8 +20,11 @@ use crate::failure::{Failure, Outcome};
 use crate::output::say;
 use crate::show::because;
 
-/// The first and the longest pause before the command is started again.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
+/// The pauses before the command is started again.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(200), LONG);
+
+/// A command that ran for longer did not fail at its start. Also the longest pause.
+const LONG: Duration = Duration::from_secs(30);
 
 /// How long a guardian may take beyond the grace.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -66,7 +69,7 @@ pub(crate) async fn lead(
     if !quiet {
         say(&hold.begun(tenure.id().as_str()));
     }
-    let mut pause = PAUSES.0;
+    let mut pauses = PAUSES;
     loop {
         if let Some(signal) = settle(job, &hold, signals).await {
             return Ok(Ended::Done(Exit::signal(signal)));
@@ -114,11 +117,12 @@ pub(crate) async fn lead(
             return Ok(ended);
         }
         // One that ran for a while starts over with the shortest pause.
-        if now().since(began) > PAUSES.1 {
-            pause = PAUSES.0;
+        if now().since(began) > LONG {
+            pauses.reset();
         }
+        let pause = pauses.pause();
         if !quiet {
-            let pause = tenure_api::span::show(pause);
+            let pause = tenure_api::span::roughly(pause);
             say(&format!(
                 "the command ended with code {}; starting it again in {pause}",
                 exit.code()
@@ -129,7 +133,6 @@ pub(crate) async fn lead(
             _ = hold.stopping() => return Ok(Ended::Lost),
             signal = signals.ending() => return Ok(Ended::Done(Exit::signal(signal))),
         }
-        pause = (pause * 2).min(PAUSES.1);
     }
 }
 

@@ -12,7 +12,7 @@ mod told;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure::{Metric, Metrics, Name, Preset, Tenure, Value};
+use tenure::{Backoff, Metric, Metrics, Name, Preset, Tenure, Value};
 use tenure_guard::{HelperEnd, Signals};
 use tokio::sync::Notify;
 
@@ -187,7 +187,7 @@ async fn patiently(
     args: &WorkArgs,
 ) -> Outcome<Tenure> {
     let began = tenure_guard::now();
-    let mut pause = Duration::from_millis(100);
+    let mut pauses = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
     let mut said = false;
     loop {
         let error = match connect().await {
@@ -195,6 +195,7 @@ async fn patiently(
             Err(error) => error,
         };
         let waited = tenure_guard::now().since(began);
+        let pause = pauses.pause();
         let too_long = args.wait.is_some_and(|limit| waited + pause > limit);
         let final_word = args.no_wait || too_long || !error.may_pass();
         let failure = Failure::connecting(error, &context.shown_store());
@@ -206,6 +207,5 @@ async fn patiently(
             said = true;
         }
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_secs(5));
     }
 }

@@ -12,7 +12,10 @@ use crate::failure::{Failure, Outcome};
 
 /// How long to wait at least and at most before the name is tried again, unless the store
 /// says sooner that names changed.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+///
+/// Not a back-off: the name is tried again when its owner's ttl has run out by what the
+/// store showed, however often that was before.
+const LIMITS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
 pub(crate) async fn taken(
     tenure: &Tenure,
@@ -56,17 +59,17 @@ async fn until_free(tenure: &Tenure, name: &Name, value: &Value) -> Outcome<Regi
             Err(NameError::Unknown { .. }) => Duration::ZERO,
             Err(error) => return Err(refused(tenure, name, error)),
         };
-        let pause = left.saturating_sub(began.elapsed()).clamp(PAUSES.0, PAUSES.1);
+        let pause = left.saturating_sub(began.elapsed()).clamp(LIMITS.0, LIMITS.1);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = hints.next() => tokio::time::sleep(PAUSES.0).await,
+            () = hints.next() => tokio::time::sleep(LIMITS.0).await,
         }
     }
 }
 
 fn left_of(binding: &Binding) -> Duration {
     // A name of nobody stays until it is dropped.
-    if binding.owner.is_some() { binding.remaining } else { PAUSES.1 }
+    if binding.owner.is_some() { binding.remaining } else { LIMITS.1 }
 }
 
 /// Why the name cannot be had.
