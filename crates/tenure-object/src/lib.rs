@@ -4,7 +4,7 @@ mod answer;
 mod aws;
 mod azure;
 mod cloud;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod gcs;

@@ -7,7 +7,7 @@ mod error;
 mod examine;
 mod fence;
 mod follow;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod keeper;

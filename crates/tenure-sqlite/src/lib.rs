@@ -13,7 +13,7 @@ mod error;
 mod fence;
 mod filesystem;
 mod follow;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod holder;

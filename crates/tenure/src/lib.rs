@@ -9,7 +9,7 @@ mod client;
 mod connect;
 mod error;
 mod feed;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod member;
