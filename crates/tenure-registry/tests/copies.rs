@@ -86,5 +86,5 @@ async fn step(names: &Registry, own: &mut Vec<Registered>, dice: &mut Dice) {
 }
 
 async fn end(by: &Tenure, member: &Tenure) {
-    by.evict(member.id(), true).await.unwrap();
+    by.evict_now(member.id()).await.unwrap();
 }

@@ -27,7 +27,7 @@ async fn fenced(mine: &Registered) -> Result<(), FenceError> {
 /// Ends a life behind its back.
 async fn end(url: &str, ns: &str, id: &str) {
     let operator = tenure::Tenure::builder(url).namespace(ns).operate().await.unwrap();
-    operator.evict(&tenure::MemberId::new(id).unwrap(), true).await.unwrap();
+    operator.evict_now(&tenure::MemberId::new(id).unwrap()).await.unwrap();
 }
 
 /// C40: the token of the present binding passes, and that of one that is over does not,

@@ -206,7 +206,7 @@ async fn a_release_does_not_touch_the_next_owner() {
     let (stage, a, b) = two().await;
     let mine = a.register("n", Value::empty()).await.unwrap();
     let operator = stage.connect("operator").await.unwrap();
-    operator.evict(&MemberId::new("a").unwrap(), true).await.unwrap();
+    operator.evict_now(&MemberId::new("a").unwrap()).await.unwrap();
     let theirs = within(b.lock("n", Value::empty())).await.unwrap();
     // The old owner does not know yet, and gives it back; later it drops what it lost.
     drop(within(mine.release()).await);
@@ -230,7 +230,7 @@ async fn a_late_answer_makes_no_second_owner() {
     });
     stage.settle().await;
     let operator = stage.connect("operator").await.unwrap();
-    operator.evict(&MemberId::new("a").unwrap(), true).await.unwrap();
+    operator.evict_now(&MemberId::new("a").unwrap()).await.unwrap();
     let theirs = within(b.lock("n", Value::empty())).await.unwrap();
     stage.faults().deliver_late().await.unwrap();
     let answered = async {

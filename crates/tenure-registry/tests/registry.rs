@@ -146,7 +146,7 @@ async fn a_kept_name_moves_when_its_owner_is_gone() {
     stage.settle().await;
     assert!(kept.token().is_none());
     let operator = stage.connect("operator").await.unwrap();
-    operator.evict(&tenure::MemberId::new("a").unwrap(), true).await.unwrap();
+    operator.evict_now(&tenure::MemberId::new("a").unwrap()).await.unwrap();
     let moved = async {
         loop {
             if let Some(token) = kept.token() {
@@ -311,7 +311,7 @@ async fn a_resumed_watch_hears_of_owners_that_died_meanwhile() {
     within(b.reached(from)).await.unwrap();
     let dead = b.lookup("user/1").unwrap().owner().unwrap().clone();
     let operator = stage.connect("operator").await.unwrap();
-    operator.evict(&dead.id, true).await.unwrap();
+    operator.evict_now(&dead.id).await.unwrap();
     within(passes(&stage, || b.lookup("user/1").is_none())).await;
     let mut resumed = b.watch("user/").from(from);
     let Some(Change::Lives { lives, .. }) = within(resumed.next()).await else { panic!() };

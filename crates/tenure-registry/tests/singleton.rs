@@ -136,7 +136,7 @@ async fn there_are_never_two_singletons() {
         within(passes(&stage, || running.load(Ordering::SeqCst) > 0)).await;
         let view = operator.election("s:n").view().await.unwrap();
         terms.push(view.number);
-        operator.evict(&view.holder.unwrap().member.id, false).await.unwrap();
+        operator.evict(&view.holder.unwrap().member.id).await.unwrap();
         within(passes(&stage, || running.load(Ordering::SeqCst) == 0)).await;
     }
     terms.dedup();

@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use tenure::Tenure;
+use tenure::{Left, Tenure};
 use tokio::signal::unix::{SignalKind, signal};
 
 #[tokio::main(flavor = "current_thread")]
@@ -39,8 +39,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ = tokio::signal::ctrl_c() => println!("interrupted"),
     }
     // Asks the work to stop, waits for it to drain, releases, leaves.
-    let confirmed = tenure.shutdown().await?;
-    println!("left the store: {}", if confirmed { "confirmed" } else { "not confirmed" });
+    match tenure.shutdown().await? {
+        Left::Unconfirmed => println!("left, and the store has not confirmed it"),
+        _ => println!("left the store"),
+    }
     work.await??;
     Ok(())
 }

@@ -25,7 +25,8 @@ pub use error::{Error, LeadError, Result, WorkError};
 pub use feed::{JournalStream, Journalled, Observation, Observed, Observer};
 pub use member::{
     Attempt, Builder, Callbacks, Campaigns, Change, Election, HoldingSubscription, Leadership,
-    NameError, NameHints, Names, Registration, Renewals, Status, Stopping, Subscription, Tenure,
+    Left, NameError, NameHints, Names, Registration, Renewals, Status, Stopping, Subscription,
+    Tenure,
 };
 #[cfg(feature = "metrics")]
 pub use metrics::MetricsRecorder;

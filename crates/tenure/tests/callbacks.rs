@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use common::{let_pass_blocking, secs, within};
 use tenure::testing::{Fault, Stage, StoreVerb};
-use tenure::{LeadError, Leadership, Tenure};
+use tenure::{LeadError, Leadership, Left, Tenure};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -114,7 +114,7 @@ async fn callbacks_are_awaited_one_by_one_before_the_release() {
     assert_eq!(hear(&mut heard).await, "stopping done");
     assert_eq!(hear(&mut heard).await, "lost 3 Resigned");
     within(stood).await.unwrap().unwrap();
-    assert!(within(shut).await.unwrap().unwrap());
+    assert_eq!(within(shut).await.unwrap().unwrap(), Left::Confirmed);
     assert!(heard.recv().await.is_none());
 }
 

@@ -6,7 +6,7 @@ mod common;
 
 use common::{leader, secs, stands, within};
 use tenure::testing::{Fault, Stage, StoreVerb};
-use tenure::{Attempt, Error, LostReason};
+use tenure::{Attempt, Error, Left, LostReason};
 
 /// H15, F1: hours of outage do not end a campaign, and it wins after.
 #[tokio::test]
@@ -234,7 +234,7 @@ async fn an_id_in_use_is_visible_in_the_status() {
     .await;
     assert!(limited.contains("another process"), "{limited}");
     drop(leadership);
-    assert!(within(a.shutdown()).await.unwrap());
+    assert_eq!(within(a.shutdown()).await.unwrap(), Left::Confirmed);
     stage.advance(secs(60)).await;
     within(campaign).await.unwrap();
     assert!(namesake.status().conflict.is_none());
@@ -262,11 +262,11 @@ async fn a_shutdown_ends_campaigns_and_further_calls() {
     let waiting = b.election("e");
     let campaign = tokio::spawn(async move { waiting.campaign().await.map(drop) });
     within(stage.faults().called(StoreVerb::Claim, 2)).await;
-    assert!(within(b.shutdown()).await.unwrap());
+    assert_eq!(within(b.shutdown()).await.unwrap(), Left::Confirmed);
     assert!(matches!(within(campaign).await.unwrap(), Err(Error::ShutDown)));
     let after = within(b.election("e").campaign()).await.unwrap_err();
     assert!(after.to_string().contains("connect again"), "{after}");
-    assert!(within(b.shutdown()).await.unwrap(), "a second one has nothing to do");
+    assert_eq!(within(b.shutdown()).await.unwrap(), Left::Already);
 
     // A leader is asked to stop first; resigning then is confirmed (E4).
     let (stopped, shut) = within(async {
@@ -279,6 +279,6 @@ async fn a_shutdown_ends_campaigns_and_further_calls() {
     })
     .await;
     stopped.unwrap();
-    assert!(shut.unwrap());
+    assert_eq!(shut.unwrap(), Left::Confirmed);
     assert_eq!(within(leadership.lost()).await, LostReason::Resigned);
 }

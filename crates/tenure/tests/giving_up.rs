@@ -6,7 +6,7 @@ mod common;
 
 use common::{leader, secs, stands, within};
 use tenure::testing::StoreVerb;
-use tenure::{Amended, Attempt, Error, LostReason, ReleaseCause};
+use tenure::{Amended, Attempt, Error, Left, LostReason, ReleaseCause};
 
 /// A resignation is confirmed by the store before it returns.
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn leaving_releases_everything_held_and_only_that() {
     let theirs = within(b.election("theirs").campaign()).await.unwrap();
     let second = within(a.election("second").campaign()).await.unwrap();
     drop((leadership, second));
-    assert!(within(a.shutdown()).await.unwrap());
+    assert_eq!(within(a.shutdown()).await.unwrap(), Left::Confirmed);
     assert!(b.election("e").leader().await.unwrap().is_none());
     assert!(b.election("second").leader().await.unwrap().is_none());
     assert!(theirs.is_current());

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 
 use common::{leader, secs, within};
 use tenure::testing::{Stage, StoreVerb};
-use tenure::{LeadError, LostReason, ReleaseCause, Stopping, Tenure};
+use tenure::{LeadError, Left, LostReason, ReleaseCause, Stopping, Tenure};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -282,7 +282,7 @@ async fn a_shutdown_waits_for_all_work_and_bears_late_handles() {
     stage.settle().await;
     assert!(!shutdown.is_finished());
     stage.advance(secs(12)).await;
-    assert!(within(shutdown).await.unwrap().unwrap());
+    assert_eq!(within(shutdown).await.unwrap().unwrap(), Left::Confirmed);
     assert!(!late.is_current());
     assert!(late.hold().is_none());
     std::thread::spawn(move || drop(late)).join().unwrap();

@@ -9,7 +9,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{secs, until, within};
-use tenure::Tenure;
+use tenure::{Left, Tenure};
 
 /// What this process has open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ async fn five_hundred_starts_and_stops_leave_nothing_behind() {
         drop(leadership);
         let stop = Instant::now();
         let stopped = stop_within(secs(20));
-        assert!(tenure.shutdown().await.unwrap());
+        assert_eq!(tenure.shutdown().await.unwrap(), Left::Confirmed);
         assert!(stop.elapsed() < secs(5), "stopping took {:?}", stop.elapsed());
         drop(stopped);
     };

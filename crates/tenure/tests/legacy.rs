@@ -40,7 +40,7 @@ async fn a_deposed_leader_leaves_nothing() {
     let late = tokio::spawn(old.leave_behind(b"late"));
     stage.settle().await;
     let operator = stage.connect("operator").await.unwrap();
-    operator.evict(a.id(), true).await.unwrap();
+    operator.evict_now(a.id()).await.unwrap();
     stage.settle().await;
     stage.advance(std::time::Duration::from_secs(1)).await;
     let new = within(standing).await.unwrap();

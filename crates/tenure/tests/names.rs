@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{secs, within};
 use tenure::testing::{Fault, Stage, StoreVerb};
-use tenure::{LostReason, Name, NameError, Tenure, Value, WhichNames};
+use tenure::{Left, LostReason, Name, NameError, Tenure, Value, WhichNames};
 
 fn name(text: &str) -> Name {
     Name::new(text).unwrap()
@@ -65,7 +65,7 @@ async fn the_name_of_an_ended_owner_is_free_again() {
     let stage = Stage::new();
     let (a, b) = (stage.connect("a").await.unwrap(), stage.connect("b").await.unwrap());
     let mine = a.names().take(name("n"), Value::empty()).await.unwrap();
-    b.evict(a.id(), true).await.unwrap();
+    b.evict_now(a.id()).await.unwrap();
     let theirs = b.names().take(name("n"), Value::empty()).await.unwrap();
     assert!(theirs.token() > mine.token(), "U2");
     stage.advance(secs(5)).await;
@@ -174,7 +174,7 @@ async fn a_shutdown_gives_every_name_back() {
     let ends = tokio::spawn(async move { a.shutdown().await });
     assert_eq!(within(mine.lost()).await, LostReason::Resigned);
     drop(mine);
-    assert!(within(ends).await.unwrap().unwrap());
+    assert_eq!(within(ends).await.unwrap().unwrap(), Left::Confirmed);
     assert!(owners(&b).await.is_empty());
 }
 

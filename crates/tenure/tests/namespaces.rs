@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use common::{secs, until, within};
-use tenure::{Capabilities, Error, SharedStore, Store, Tenure};
+use tenure::{Capabilities, Error, Left, SharedStore, Store, Tenure};
 use tenure_core::{
     Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Join, Joined, MemberRef,
     NamesView, Namespace, Query, Release, Seq, Snapshot, WhichNames,
@@ -45,12 +45,12 @@ async fn three_namespaces_share_the_threads_of_one() {
 
     // The first one opened the connection; it does not close it for the others.
     drop(held_one);
-    assert!(within(first.shutdown()).await.unwrap());
+    assert_eq!(within(first.shutdown()).await.unwrap(), Left::Confirmed);
     assert!(matches!(within(first.members()).await, Err(Error::ShutDown)));
     assert!(held_two.is_current() && held_three.is_current());
     assert!(within(second.election("e").leader()).await.unwrap().is_some());
     drop((held_two, second, held_three));
-    assert!(within(third.shutdown()).await.unwrap());
+    assert_eq!(within(third.shutdown()).await.unwrap(), Left::Confirmed);
     // Its stream ends with the member, after what happened before.
     while within(observer.next()).await.is_some() {}
     assert!(matches!(third.member_in("four").connect().await, Err(Error::ShutDown)));

@@ -43,7 +43,7 @@ async fn an_operator_reads_and_steers_and_is_no_member() {
     within(leadership.resign()).await.unwrap();
     while !matches!(within(observer.next()).await.unwrap().observed, Observed::Vacant { .. }) {}
     within(election.resume()).await.unwrap();
-    within(operator.evict(tenure.id(), true)).await.unwrap();
+    within(operator.evict_now(tenure.id())).await.unwrap();
 
     let (_, entries) = within(operator.journal(100)).await.unwrap();
     let asked_by_ann = entries.iter().filter(|entry| match &entry.what {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{secs, within};
 use tenure::testing::{Fault, Stage, StoreVerb};
-use tenure::{LeadError, LostReason, ReleaseCause, Stopping};
+use tenure::{LeadError, Left, LostReason, ReleaseCause, Stopping};
 use tokio::sync::oneshot;
 
 /// Says when it is dropped.
@@ -181,7 +181,7 @@ async fn lead_always_leads_again_after_a_loss() {
     // It does not stop by itself: the shutdown waits for its drain time.
     let (shut, ()) =
         within(async { tokio::join!(tenure.shutdown(), stage.advance(secs(12))) }).await;
-    assert!(shut.unwrap());
+    assert_eq!(shut.unwrap(), Left::Confirmed);
     let outcome = within(scope).await.unwrap();
     assert!(matches!(outcome, Ok(None)), "an orderly end (L9): {outcome:?}");
 }

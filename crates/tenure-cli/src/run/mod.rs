@@ -12,7 +12,7 @@ mod told;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure::{Backoff, Metric, Metrics, Name, Preset, Tenure, Value};
+use tenure::{Backoff, Left, Metric, Metrics, Name, Preset, Tenure, Value};
 use tenure_guard::{HelperEnd, Signals};
 use tokio::sync::Notify;
 
@@ -137,9 +137,9 @@ async fn work(context: &Context, args: &WorkArgs, wanted: Wanted, published: Pub
     let hurry = args.no_wait && ended.is_err();
     let left = tokio::select! {
         left = tenure.shutdown() => left,
-        () = stand::no_longer(hurry) => Ok(false),
+        () = stand::no_longer(hurry) => Ok(Left::Unconfirmed),
     };
-    if !args.quiet && !matches!(left, Ok(true)) {
+    if !args.quiet && !matches!(left, Ok(Left::Confirmed | Left::Already)) {
         say("the store has not confirmed that this member left; it is gone after its ttl");
     }
     ended

@@ -14,7 +14,9 @@ use crate::output::say;
 pub(crate) async fn run(context: &Context, args: &EvictArgs) -> Outcome {
     let id = MemberId::new(&args.member)?;
     let operator = context.operate().await?;
-    let (member, remaining) = match operator.evict(&id, args.now).await? {
+    let amended =
+        if args.now { operator.evict_now(&id).await? } else { operator.evict(&id).await? };
+    let (member, remaining) = match amended {
         Amended::Done { member: Some(member), remaining, .. } => (member, remaining),
         Amended::Unchanged => {
             say(&format!("{id} was evicted already"));

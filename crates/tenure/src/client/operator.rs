@@ -143,12 +143,27 @@ impl Operator {
         Ok(self.client.read(Query::examination()).await?.examined.unwrap_or_default())
     }
 
-    /// Ends a member. Unless `now` is set, what it holds becomes free when its ttl has
-    /// run out; with `now`, at once, **while it may still believe that it leads**: only
-    /// the fence keeps such a leader harmless.
-    pub async fn evict(&self, member: &MemberId, now: bool) -> Result<Amended> {
-        let evict = Amend::Evict { member: member.clone(), now, by: self.client.note() };
-        self.client.amend(evict).await
+    /// Ends a member. What it holds becomes free when its ttl has run out.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// use tenure::{Amended, MemberId, Tenure};
+    ///
+    /// let operator = Tenure::operate("memory:").await?;
+    /// let evicted = operator.evict(&MemberId::new("web-1")?).await?;
+    /// assert_eq!(evicted, Amended::NoSuchMember);
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub async fn evict(&self, member: &MemberId) -> Result<Amended> {
+        self.client.amend(Amend::evict(member.clone(), self.client.note())).await
+    }
+
+    /// Ends a member and frees what it holds at once, **while it may still believe that
+    /// it leads**: only the fence keeps such a leader harmless.
+    pub async fn evict_now(&self, member: &MemberId) -> Result<Amended> {
+        self.client.amend(Amend::evict_now(member.clone(), self.client.note())).await
     }
 
     /// Says that the store was restored from a backup, rolled back or copied, and may

@@ -8,6 +8,7 @@ pub(crate) mod driver;
 mod election;
 mod lead;
 mod leadership;
+mod left;
 mod legacy;
 mod name_error;
 mod names;
@@ -33,6 +34,7 @@ pub use callbacks::Callbacks;
 pub use campaigns::Campaigns;
 pub use election::Election;
 pub use leadership::{Leadership, Stopping};
+pub use left::Left;
 pub use name_error::NameError;
 pub use names::{NameHints, Names, Registration};
 pub use renewals::Renewals;
@@ -274,11 +276,15 @@ impl Tenure {
         self.shared.operator.follow(after)
     }
 
-    /// Ends a member. Unless `now` is set, what it holds becomes free when its
-    /// ttl has run out; with `now`, at once, **while it may still believe that
+    /// Ends a member. What it holds becomes free when its ttl has run out.
+    pub async fn evict(&self, member: &MemberId) -> Result<Amended> {
+        self.shared.operator.evict(member).await
+    }
+
+    /// Ends a member and frees what it holds at once, **while it may still believe that
     /// it leads**: only the fence keeps such a leader harmless.
-    pub async fn evict(&self, member: &MemberId, now: bool) -> Result<Amended> {
-        self.shared.operator.evict(member, now).await
+    pub async fn evict_now(&self, member: &MemberId) -> Result<Amended> {
+        self.shared.operator.evict_now(member).await
     }
 
     /// Says that the store was restored from a backup, rolled back or copied, and may
@@ -330,17 +336,17 @@ impl Tenure {
     }
 
     /// Stops in order: asks the work of every leadership to stop, waits for it
-    /// to drain (bounded), releases, leaves. Returns whether the store has
-    /// confirmed it; if not, the member is gone after its ttl.
-    pub async fn shutdown(&self) -> Result<bool> {
+    /// to drain (bounded), releases, leaves. The answer says whether the store has
+    /// confirmed it.
+    pub async fn shutdown(&self) -> Result<Left> {
         let (done, take) = oneshot::channel();
         if self.shared.send(Command::Shutdown { done }).is_err() {
-            return Ok(true);
+            return Ok(Left::Already);
         }
         let confirmed = take.await.unwrap_or(false);
         wait_for_end(&self.shared.ended).await;
         self.shared.connection.ended().await;
-        Ok(confirmed)
+        Ok(if confirmed { Left::Confirmed } else { Left::Unconfirmed })
     }
 }
 
