@@ -6,6 +6,7 @@
 
 mod banned;
 mod changelog;
+mod decisions;
 mod files;
 mod graph;
 mod length;
@@ -77,6 +78,7 @@ fn findings(packages: &[Package], files: &Files) -> Vec<Finding> {
     let mut found = graph::check(packages);
     found.extend(suite::check(packages, files));
     found.extend(changelog::check(files.get("CHANGELOG.md")));
+    found.extend(decisions::check(files));
     found.extend(record::check(files));
     for package in packages {
         found.extend(manifest::check(package, files));
@@ -135,6 +137,7 @@ mod tests {
             ("crates/tenure/src/function.rs", &long_function),
             ("crates/tenure/src/wide.rs", &wide_type),
             ("crates/tenure/src/wide.sql", &"x".repeat(length::FILE)),
+            ("docs/decisions/0001-one.md", "# 0001: One\n"),
             ("docs/track-record.md", "| H1 | what | `no_such_test` |\n"),
             ("docs/notes.md", concat!("see ", "/wo", "rk/notes\n")),
         ]);
@@ -157,6 +160,7 @@ mod tests {
             "crates/tenure/src/function.rs:1: ",
             "crates/tenure/src/wide.rs: Wide has 500 methods",
             "crates/tenure/src/wide.sql:1: ",
+            "docs/decisions/README.md: ",
             "docs/notes.md:1: ",
             "docs/track-record.md:1: ",
         ] {
