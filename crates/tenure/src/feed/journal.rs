@@ -1,7 +1,10 @@
 //! Following the whole journal of a namespace.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use futures_core::Stream;
 use tenure_core::{Entry, Seq};
 use tokio::sync::mpsc;
 
@@ -66,6 +69,14 @@ impl JournalStream {
     /// What comes next; `None` once the member is shut down.
     pub async fn next(&mut self) -> Option<Journalled> {
         self.news.recv().await
+    }
+}
+
+impl Stream for JournalStream {
+    type Item = Journalled;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Journalled>> {
+        self.news.poll_recv(cx)
     }
 }
 
