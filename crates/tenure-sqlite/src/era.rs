@@ -29,27 +29,17 @@ impl Txn<'_> {
         if let Some(era) = self.era.get() {
             return Ok(era);
         }
-        let era = Era::new(self.meta("era")?, self.meta("floor")?);
+        let era = Era::new(meta(self, "era")?, meta(self, "floor")?);
         self.era.set(Some(era));
         Ok(era)
-    }
-
-    fn meta(&self, name: &str) -> Outcome<u64> {
-        self.written(name)?.ok_or_else(|| Fault::Damaged(format!("{name} of tenure_meta")))
-    }
-
-    /// What stands under a name, if anything does.
-    fn written(&self, name: &str) -> Outcome<Option<u64>> {
-        let sql = include_str!("sql/meta_get.sql");
-        self.one(sql, params![name], |row| Ok(row.get::<_, u64>(0)?))
     }
 
     /// Where the term numbers of the file stand.
     pub(crate) fn numbers(&self) -> Outcome<EraView> {
         let sql = include_str!("sql/election_highest.sql");
         let highest = self.one(sql, [], |row| Ok(row.get::<_, u64>(0)?))?.unwrap_or_default();
-        let cause = self.written("raised_for")?.and_then(cause_of);
-        let raised = self.written("raised_at")?.zip(cause).map(|(at, cause)| Raised {
+        let cause = written(self, "raised_for")?.and_then(cause_of);
+        let raised = written(self, "raised_at")?.zip(cause).map(|(at, cause)| Raised {
             at: Timestamp::from_unix_millis(at),
             why: cause.as_str().into(),
         });
@@ -65,14 +55,14 @@ impl Txn<'_> {
 
     /// What the file holds after this step.
     pub(crate) fn held(&self) -> Outcome<Beside> {
-        let (total, bindings) = (self.total()?, self.meta("bindings")?);
+        let (total, bindings) = (self.total()?, meta(self, "bindings")?);
         Ok(Beside { total, number: self.highest, bindings })
     }
 
     /// What lies beside the file may know of more than it has.
     pub(crate) fn compare(&mut self, beside: Beside) -> Outcome<()> {
         let lacking = beside.total.saturating_sub(self.total()?);
-        let bindings = self.meta("bindings")?;
+        let bindings = meta(self, "bindings")?;
         if lacking == 0 && beside.bindings <= bindings {
             return Ok(());
         }
@@ -94,6 +84,17 @@ impl Txn<'_> {
         let era = self.present_era()?.raised(self.wall).at_least(beside.number + 1);
         self.begin_era(era, self.wall, EraCause::Noted)
     }
+}
+
+/// A figure of the file that is always there.
+fn meta(txn: &Txn<'_>, name: &str) -> Outcome<u64> {
+    written(txn, name)?.ok_or_else(|| Fault::Damaged(format!("{name} of tenure_meta")))
+}
+
+/// What stands under a name, if anything does.
+fn written(txn: &Txn<'_>, name: &str) -> Outcome<Option<u64>> {
+    let sql = include_str!("sql/meta_get.sql");
+    txn.one(sql, params![name], |row| Ok(row.get::<_, u64>(0)?))
 }
 
 /// The causes as the file has them: the place in this list, from 1.

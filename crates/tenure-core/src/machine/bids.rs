@@ -155,7 +155,7 @@ impl Terms {
         self.standings.change(&view.election, |c| c.open_nonce = None);
         if view.is_held_by(me) {
             // The store says we hold what we do not know of.
-            self.owe_unknown(&view.election, view.number);
+            self.debts.owe_unknown(&mut self.standings, &view.election, view.number);
             return self.standings.bid_at(&view.election, Mono::MAX);
         }
         let turn = turn(cx, &view, true);

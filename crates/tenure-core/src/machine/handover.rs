@@ -32,9 +32,40 @@ const AFTER_THE_NEWS: Duration = Duration::from_millis(1);
 
 /// A term we lead that the store does not know we lead.
 #[derive(Clone, Debug, Hash)]
-pub(super) struct Unconfirmed {
+struct Unconfirmed {
     term: TermRef,
-    pub(super) until: Mono,
+    until: Mono,
+}
+
+/// What was handed over, while that is open: at most one term.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct Handed(Option<Unconfirmed>);
+
+impl Handed {
+    pub(super) fn is_open(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// How far the term may be trusted until it is confirmed.
+    pub(super) fn until(&self) -> Option<Mono> {
+        self.0.as_ref().map(|unconfirmed| unconfirmed.until)
+    }
+
+    /// What a heartbeat names.
+    pub(super) fn to_confirm(&self) -> Vec<TermRef> {
+        self.0.iter().map(|unconfirmed| unconfirmed.term.clone()).collect()
+    }
+
+    /// The store has answered a heartbeat. Whether it knows now that we lead what was
+    /// handed over.
+    pub(super) fn hear_of_confirmation(&mut self, decide: Decisions, answers: &[TermBeat]) {
+        self.0.take_if(|unconfirmed| decide.is_confirmed(&unconfirmed.term, answers));
+    }
+
+    /// Trust is over, and with it the term.
+    pub(super) fn forget(&mut self) {
+        self.0 = None;
+    }
 }
 
 /// What is left of a term that was handed to us, if we may lead it.
@@ -82,7 +113,7 @@ impl Terms {
         *cx.activity += 1;
         if cx.decide.confirms_handed_terms() {
             let term = TermRef::new(election.clone(), number);
-            self.unconfirmed = Some(Unconfirmed { term, until });
+            self.handed = Handed(Some(Unconfirmed { term, until }));
         }
         // The application first: it is who everybody waits for.
         self.trust.beat_by(cx.now + AFTER_THE_NEWS);
@@ -90,21 +121,10 @@ impl Terms {
         cx.emit(Event::Elected { term, trusted_until: until });
     }
 
-    /// What a heartbeat names: what was handed over and is not confirmed.
-    pub(super) fn to_confirm(&self) -> Vec<TermRef> {
-        self.unconfirmed.iter().map(|unconfirmed| unconfirmed.term.clone()).collect()
-    }
-
-    /// The store has answered a heartbeat. Whether it knows now that we lead what was
-    /// handed over.
-    pub(super) fn hear_of_confirmation(&mut self, decide: Decisions, answers: &[TermBeat]) {
-        self.unconfirmed.take_if(|unconfirmed| decide.is_confirmed(&unconfirmed.term, answers));
-    }
-
     /// The reign is over, whether or not it was confirmed. What was won since no
     /// longer hangs on it.
     pub(super) fn forget_unconfirmed(&mut self, cx: &mut Context<'_>, election: &ElectionName) {
-        let over = self.unconfirmed.take_if(|unconfirmed| unconfirmed.term.election == *election);
+        let over = self.handed.0.take_if(|unconfirmed| unconfirmed.term.election == *election);
         if let Some(unconfirmed) = over {
             self.tell_trust(cx, Some(unconfirmed.until));
         }

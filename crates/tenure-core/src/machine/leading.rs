@@ -37,12 +37,12 @@ impl Terms {
         self.grant(cx, started, true);
         if !is_standing {
             // Withdrawn meanwhile.
-            return self.owe_unknown(&election, term.number);
+            return self.debts.owe_unknown(&mut self.standings, &election, term.number);
         }
         if !cx.decide.believes_win(cx.now, until) || self.was_given_before(cx, &term) {
             // B5: the answer came after the grant was over, or M6: it is worth
             // nothing. Nobody was told that we lead; give it back and stand again.
-            self.owe_unknown(&election, term.number);
+            self.debts.owe_unknown(&mut self.standings, &election, term.number);
             self.standings.change(&election, |c| {
                 c.open_nonce = None;
                 c.stage = Stage::Waiting { bid_at: Mono::MAX };
@@ -60,7 +60,7 @@ impl Terms {
     /// Gives up whatever is no longer trusted now, without any I/O (T3).
     pub(super) fn expire(&mut self, cx: &mut Context<'_>) {
         if self.trust_end().is_some_and(|end| cx.now >= end) {
-            self.unconfirmed = None;
+            self.handed.forget();
             for election in self.standings.led() {
                 self.distrust(cx, &election);
             }
@@ -167,7 +167,7 @@ impl Terms {
         let stage = Stage::Stopping { number, reason: reason.clone(), to: None, drain_until };
         self.standings.change(election, |c| c.stage = stage);
         if cx.decide.releases_while_draining() {
-            self.owe_unknown(election, number);
+            self.debts.owe_unknown(&mut self.standings, election, number);
         }
         let election = election.clone();
         cx.emit(Event::Stopping { election, number, reason, drain_until });

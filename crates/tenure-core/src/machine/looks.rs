@@ -440,7 +440,9 @@ fn audit(terms: &mut Terms, cx: &mut Context<'_>, activity: u64, snapshot: Snaps
             // A bid whose answer was lost, or a term that was handed over:
             // a bid finds out, or confirms it.
             Some(true) => terms.hasten(cx.now, &election, cx.now),
-            _ if cx.decide.gives_back_unknown() => terms.owe_unknown(&election, number),
+            _ if cx.decide.gives_back_unknown() => {
+                terms.debts.owe_unknown(&mut terms.standings, &election, number);
+            }
             _ => {}
         }
     }

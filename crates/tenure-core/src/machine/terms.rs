@@ -10,7 +10,7 @@ use alloc::collections::BTreeMap;
 
 use super::context::Context;
 use super::debts::Debts;
-use super::handover::Unconfirmed;
+use super::handover::Handed;
 use super::looks::Doubts;
 use super::names::Names;
 use super::standing::{Candidacy, Stage, Standings};
@@ -25,7 +25,7 @@ pub(super) struct Terms {
     pub(super) names: Names,
     pub(super) trust: Trust,
     /// Led, but not confirmed yet.
-    pub(super) unconfirmed: Option<Unconfirmed>,
+    pub(super) handed: Handed,
     /// Who stepped down from what does not bid before this (rule E5).
     pub(super) cooldowns: BTreeMap<ElectionName, Mono>,
     /// What a look is to find out.
@@ -95,11 +95,6 @@ impl Terms {
     pub(super) fn hasten(&mut self, now: Mono, election: &ElectionName, at: Mono) {
         let at = at.max(self.earliest_bid(now, election));
         self.standings.bid_by(election, at);
-    }
-
-    /// Owes a term that no work of ours ever relied on.
-    pub(super) fn owe_unknown(&mut self, election: &ElectionName, number: TermNumber) {
-        self.debts.owe_unknown(&mut self.standings, election, number);
     }
 
     /// Whether the store holds, or may hold, a term or a name for this member. A bid

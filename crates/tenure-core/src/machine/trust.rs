@@ -50,10 +50,7 @@ pub(super) fn trusted_from(decide: Decisions, settings: &Settings, started: Mono
 
 /// How far anything that hangs on trust may be trusted.
 pub(super) fn trusted_until(terms: &Terms) -> Option<Mono> {
-    match &terms.unconfirmed {
-        Some(unconfirmed) => Some(unconfirmed.until),
-        None => terms.trust.until,
-    }
+    terms.handed.until().or(terms.trust.until)
 }
 
 impl Terms {
@@ -136,7 +133,7 @@ impl Beats {
         }
         let short = terms.holds_anything();
         let ttl = if short { cx.settings.ttl() } else { cx.settings.idle_ttl() };
-        let held = terms.to_confirm();
+        let held = terms.handed.to_confirm();
         let sent = Sent { activity: *cx.activity, short, named: !held.is_empty() };
         let beat = Heartbeat::new(life.member.clone(), ttl).with_held(held);
         self.slot.send(cx, Request::Heartbeat(beat), sent);
@@ -171,10 +168,10 @@ impl Beats {
                         terms.trust.beat_by(cx.now + end.since(cx.now) / 2);
                     }
                 } else {
-                    terms.hear_of_confirmation(cx.decide, &answers);
+                    terms.handed.hear_of_confirmation(cx.decide, &answers);
                     terms.renew(cx, flight.started, sent.short, before);
                 }
-                if terms.unconfirmed.is_some() && !sent.named {
+                if terms.handed.is_open() && !sent.named {
                     // It was on its way before we were handed anything.
                     terms.trust.beat_by(cx.now);
                 }
