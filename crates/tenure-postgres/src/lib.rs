@@ -16,7 +16,6 @@ mod names;
 mod options;
 mod owners;
 mod passfile;
-mod patience;
 mod purge;
 mod rows;
 mod schema;

@@ -4,13 +4,13 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure_store::Result;
+use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::{self, Effect, Fate};
 use crate::options::PostgresOptions;
 use crate::owners;
-use crate::patience::Patience;
 use crate::schema::quoted;
 use crate::session::Session;
 use crate::watch::Notifications;
@@ -36,7 +36,6 @@ pub(crate) struct Link {
     session: Mutex<Option<Arc<Session>>>,
     /// Held while connecting, so that those who come meanwhile share the result.
     connecting: tokio::sync::Mutex<()>,
-    patience: Patience,
 }
 
 /// A parameter with its type, so that no statement has to be prepared first: one
@@ -66,7 +65,7 @@ impl Link {
         notifications: Arc<Notifications>,
     ) -> Self {
         let (session, connecting) = (Mutex::new(None), tokio::sync::Mutex::new(()));
-        Self { purpose, options, notifications, session, connecting, patience: Patience::default() }
+        Self { purpose, options, notifications, session, connecting }
     }
 
     /// The session that stands, if one does.
@@ -208,20 +207,20 @@ impl Link {
     ) -> Result<T> {
         let limit = self.options.request_timeout;
         let warned = session.warnings();
-        match self.patience.wait(limit, asked).await {
+        match timeout(limit, asked).await {
             // Committed here, and perhaps on no standby.
-            Some(Ok(_)) if effect == Effect::Writes && session.warnings() != warned => {
+            Ok(Ok(_)) if effect == Effect::Writes && session.warnings() != warned => {
                 Err(error::warned(doing))
             }
-            Some(Ok(answer)) => Ok(answer),
-            Some(Err(error)) => {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => {
                 let (error, fate) = error::of_request(doing, effect, error);
                 if fate == Fate::Broken {
                     self.discard(session);
                 }
                 Err(error)
             }
-            None => {
+            Err(_) => {
                 self.discard(session);
                 Err(error::timed_out(doing, effect, limit))
             }
