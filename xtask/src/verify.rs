@@ -3,22 +3,11 @@
 
 use crate::failure::Outcome;
 use crate::steps::{Steps, cargo, has_cargo_command};
-use crate::tidy;
-
-/// What others may depend on by itself.
-const LIBRARIES: [&str; 8] = [
-    "tenure-core",
-    "tenure-rules",
-    "tenure-store",
-    "tenure-cas",
-    "tenure-sqlite",
-    "tenure-postgres",
-    "tenure-object",
-    "tenure",
-];
+use crate::{metadata, tidy};
 
 /// Cheap checks first, so that a slip is told early; all of them in any case.
 pub(crate) fn run() -> Outcome {
+    let packages = metadata::packages()?;
     let mut steps = Steps::of("verify");
     steps.command("formatting", &mut cargo(&["fmt", "--all", "--", "--check"]));
     steps.step("tidy", tidy::check);
@@ -27,9 +16,9 @@ pub(crate) fn run() -> Outcome {
     let all = ["--workspace", "--all-targets", "--all-features"];
     steps.command("clippy", cargo(&["clippy"]).args(all).args(["--", "-D", "warnings"]));
     // Together they lend each other the features of what they depend on.
-    for library in LIBRARIES {
-        let alone = format!("{library} by itself");
-        steps.command(&alone, &mut cargo(&["check", "--lib", "--package", library]));
+    for library in tidy::libraries(&packages) {
+        let alone = format!("{} by itself", library.name);
+        steps.command(&alone, &mut cargo(&["check", "--lib", "--package", &library.name]));
     }
     let doc = ["doc", "--workspace", "--all-features", "--no-deps"];
     steps.command("documentation", cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"));

@@ -25,9 +25,9 @@ use std::path::{Path, PathBuf};
 
 use self::ledger::Ledger;
 use crate::failure::{Doing, Failure, Outcome};
-use crate::metadata;
-use crate::servers;
+use crate::metadata::{self, Package};
 use crate::steps::root;
+use crate::{servers, tidy};
 
 const USAGE: &str = "\
 cargo xtask mutants [--package X …] [--sql | --rust] [options]
@@ -51,29 +51,29 @@ The verdicts on SQL are kept in docs/mutants, those on Rust in target/mutants. A
 is run again when the function that it breaks has changed.
 ";
 
-/// A crate with statements, the folder they are in, and whether it needs a server.
+/// A crate with statements, and the folder they are in.
 struct Stated {
-    package: &'static str,
-    folder: &'static str,
+    package: String,
+    folder: PathBuf,
 }
 
-const STATED: [Stated; 2] = [
-    Stated { package: "tenure-postgres", folder: "crates/tenure-postgres/src/sql" },
-    Stated { package: "tenure-sqlite", folder: "crates/tenure-sqlite/src/sql" },
-];
+/// The crates that have statements.
+fn stated(packages: &[Package]) -> Vec<Stated> {
+    let stated = packages.iter().map(|package| Stated {
+        package: package.name.clone(),
+        folder: package.dir.join("src/sql"),
+    });
+    stated.filter(|stated| root().join(&stated.folder).is_dir()).collect()
+}
+
+/// What cargo-mutants is run over beside the libraries.
+const PROGRAMS: [&str; 2] = ["tenure-guard", "tenure-cli"];
 
 /// The crates that cargo-mutants is run over.
-const CRATES: [&str; 9] = [
-    "tenure-core",
-    "tenure-rules",
-    "tenure-store",
-    "tenure-cas",
-    "tenure-sqlite",
-    "tenure-postgres",
-    "tenure",
-    "tenure-guard",
-    "tenure-cli",
-];
+fn crates(packages: &[Package]) -> Vec<&str> {
+    let libraries = tidy::libraries(packages).map(|package| package.name.as_str());
+    libraries.chain(PROGRAMS).collect()
+}
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Options {
@@ -109,8 +109,10 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     let options = parse(args)?;
     let kept = root().join("target/mutants");
     fs::create_dir_all(&kept).doing(|| format!("make {}", kept.display()))?;
-    for stated in STATED.iter().filter(|stated| options.sql && options.has(stated.package)) {
-        let all = Statements::read(stated)?;
+    let packages = metadata::packages()?;
+    let chosen = |stated: &Stated| options.sql && options.has(&stated.package);
+    for stated in stated(&packages).into_iter().filter(chosen) {
+        let all = Statements::read(&stated.folder)?;
         if options.list {
             let chosen: Vec<_> = all.mutants.iter().filter(|m| options.names(&m.name)).collect();
             chosen.iter().for_each(|mutant| println!("{} {}", stated.package, mutant.name));
@@ -118,15 +120,16 @@ pub(crate) fn run(args: &[String]) -> Outcome {
             continue;
         }
         if options.count {
-            let known = Ledger::open(&ledger_of(stated.package));
+            let known = Ledger::open(&ledger_of(&stated.package));
             println!("{}:\n{}", stated.package, counted(&all.mutants, &known));
             continue;
         }
-        sweep::run(&kept, stated.package, &all, &options)?;
+        sweep::run(&kept, &stated.package, &all, &options)?;
     }
     if options.rust && !options.list && !options.count {
-        let packages: Vec<_> = CRATES.into_iter().filter(|name| options.has(name)).collect();
-        rust::run(&kept, &packages, &options, &started(&packages)?)?;
+        let mut chosen = crates(&packages);
+        chosen.retain(|name| options.has(name));
+        rust::run(&kept, &chosen, &options, &started(&chosen)?)?;
     }
     Ok(())
 }
@@ -219,18 +222,18 @@ struct Statement {
 
 /// The statements of a crate.
 struct Statements {
-    folder: &'static Path,
+    folder: PathBuf,
     /// The text of each file.
     texts: BTreeMap<PathBuf, String>,
     mutants: Vec<Statement>,
 }
 
 impl Statements {
-    fn read(stated: &Stated) -> Outcome<Self> {
-        let folder = Path::new(stated.folder);
+    fn read(folder: &Path) -> Outcome<Self> {
         let dir = root().join(folder);
         let doing = || format!("read {}", dir.display());
-        let mut all = Self { folder, texts: BTreeMap::new(), mutants: Vec::new() };
+        let mut all =
+            Self { folder: folder.to_owned(), texts: BTreeMap::new(), mutants: Vec::new() };
         for path in fs::read_dir(&dir).doing(doing)?.flatten().map(|entry| entry.path()) {
             let Some(name) = path.file_name().filter(|_| path.extension() == Some("sql".as_ref()))
             else {
@@ -301,19 +304,34 @@ mod tests {
     /// edit elsewhere changes.
     #[test]
     fn the_statements_of_this_repository_can_be_broken() {
-        for stated in &STATED {
-            let all = Statements::read(stated).unwrap();
-            let package = stated.package;
+        let packages = metadata::packages().unwrap();
+        let read = |package: &str| {
+            let known = stated(&packages).into_iter().find(|stated| stated.package == package);
+            Statements::read(&known.unwrap().folder).unwrap()
+        };
+        for package in ["tenure-postgres", "tenure-sqlite"] {
+            let all = read(package);
             assert!(all.mutants.len() > 20, "{package} has {}", all.mutants.len());
             let mut names: Vec<_> = all.mutants.iter().map(|mutant| &mutant.name).collect();
             names.sort();
             names.dedup();
             assert_eq!(names.len(), all.mutants.len(), "{package}");
         }
-        let all = Statements::read(&STATED[0]).unwrap();
+        let all = read("tenure-postgres");
         let removed = |mutant: &&Statement| mutant.name.starts_with("beat.sql : remove");
         let removed = all.mutants.iter().filter(removed).count();
         assert_eq!(removed, 5, "handle, attention, holds, condemned, expires_at");
+    }
+
+    /// A store that is added is broken too, and nobody has to think of it here.
+    #[test]
+    fn every_store_is_among_the_crates_that_are_broken() {
+        let package = |name: &str| Package { name: name.into(), ..Package::default() };
+        let packages = ["tenure-core", "tenure-newest", "tenure-sim", "xtask"].map(package);
+        assert_eq!(
+            crates(&packages),
+            ["tenure-core", "tenure-newest", "tenure-guard", "tenure-cli"]
+        );
     }
 
     #[test]

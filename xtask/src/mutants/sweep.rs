@@ -48,7 +48,7 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
         return Ok(());
     }
 
-    let tree = Scratch::copy(&root(), &kept.join(format!("sql-{package}")), &[all.folder])?;
+    let tree = Scratch::copy(&root(), &kept.join(format!("sql-{package}")), &[&all.folder])?;
     let built = tree.build(package)?;
     let tests = programs::tests(&built)?;
     let name = |(program, name): &(usize, String)| format!("{} {name}", built[*program].target);

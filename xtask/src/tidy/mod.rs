@@ -61,6 +61,15 @@ fn backends(packages: &[Package]) -> impl Iterator<Item = &Package> {
     packages.iter().filter(|p| graph::layer(&p.name) == Some(graph::Layer::Backend))
 }
 
+/// What others may depend on by itself: the protocol, its stores and the facade.
+pub(crate) fn libraries(packages: &[Package]) -> impl Iterator<Item = &Package> {
+    use graph::Layer::{Backend, Core, Facade, Family, Rules, Store};
+    packages.iter().filter(|package| {
+        let layer = graph::layer(&package.name);
+        matches!(layer, Some(Core | Rules | Store | Family | Backend | Facade))
+    })
+}
+
 /// All checks, over the whole repository.
 pub(crate) fn check() -> Outcome {
     let packages = metadata::packages()?;
@@ -112,6 +121,17 @@ fn findings(packages: &[Package], files: &Files) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A store that is added is checked by itself without a line here; what is made for
+    /// this repository alone is not.
+    #[test]
+    fn a_new_store_is_a_library() {
+        let package = |name: &str| Package { name: name.into(), ..Package::default() };
+        let packages = ["tenure", "tenure-core", "tenure-newest", "tenure-sim", "tenure-cli"];
+        let packages = packages.map(package);
+        let found: Vec<_> = libraries(&packages).map(|package| package.name.as_str()).collect();
+        assert_eq!(found, ["tenure", "tenure-core", "tenure-newest"]);
+    }
 
     /// Every check is called: a repository with one fault of each kind shows
     /// them all. A check that is written but not wired in would be missed.
