@@ -69,7 +69,7 @@ fn history<R: ReadRows>(
         entries.extend(rows.newest(Some(name), query.history)?);
     }
     let elected = entries.iter().filter_map(|entry| match &entry.what {
-        Happening::Elected { term } => Some(term.member.clone()),
+        Happening::Elected { term, .. } => Some(term.member.clone()),
         _ => None,
     });
     for life in elected.collect::<BTreeSet<_>>() {

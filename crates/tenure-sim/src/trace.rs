@@ -187,7 +187,7 @@ fn written(entries: &[Entry]) -> String {
     for entry in entries {
         let _ = write!(text, "\n{:14}  journal {}: ", "", entry.seq);
         let _ = match &entry.what {
-            Happening::Elected { term } => {
+            Happening::Elected { term, .. } => {
                 write!(text, "elected {}#{} {}", term.election, term.number, term.member)
             }
             other => write!(text, "{other:?}"),

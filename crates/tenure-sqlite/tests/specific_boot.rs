@@ -107,7 +107,7 @@ async fn a_free_lock_of_another_boot_proves_nothing() {
     let seen = third.read(&ns(), &Query { history: 100, ..Query::everything() }).await.unwrap();
     assert!(seen.history.iter().any(|entry| matches!(
         &entry.what,
-        Happening::Ended { member, cause: tenure_core::EndCause::ProvenDead } if *member == a
+        Happening::Ended { member, cause: tenure_core::EndCause::ProvenDead, .. } if *member == a
     )));
 }
 

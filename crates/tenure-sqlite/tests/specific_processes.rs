@@ -153,7 +153,7 @@ async fn next_gone(following: &mut Box<dyn Following>) -> tenure_core::Incarnati
 async fn ended(store: &SqliteStore) -> Option<EndCause> {
     let seen = store.read(&ns(), &Query { history: 100, ..Query::everything() }).await.unwrap();
     seen.history.iter().find_map(|entry| match &entry.what {
-        Happening::Ended { member, cause } if *member == child_member() => Some(*cause),
+        Happening::Ended { member, cause, .. } if *member == child_member() => Some(*cause),
         _ => None,
     })
 }

@@ -196,7 +196,7 @@ async fn elected(
         while let Some(news) = journal.next().await {
             let Journalled::Entries(entries) = news else { continue };
             for entry in entries {
-                if let Happening::Elected { term } = entry.what
+                if let Happening::Elected { term, .. } = entry.what
                     && term.election == *election
                     && term.number.get() > above
                 {

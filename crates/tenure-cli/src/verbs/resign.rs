@@ -98,13 +98,15 @@ async fn follow(
                     ended = Some(cause);
                 }
                 // If it was not given up, its term is over with its leader's life.
-                Happening::Left { member } if member.id == *leader => {
+                Happening::Left { member, .. } if member.id == *leader => {
                     ended.get_or_insert(ReleaseCause::Left);
                 }
-                Happening::Ended { member, cause } if member.id == *leader => {
+                Happening::Ended { member, cause, .. } if member.id == *leader => {
                     ended.get_or_insert(ReleaseCause::Ended(cause));
                 }
-                Happening::Elected { term } if term.election == *name && term.number > number => {
+                Happening::Elected { term, .. }
+                    if term.election == *name && term.number > number =>
+                {
                     let cause = ended.unwrap_or(ReleaseCause::SteppedDown);
                     return Ok(Ended { cause, next: Some((term.member.id, term.number)) });
                 }

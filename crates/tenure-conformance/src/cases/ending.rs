@@ -99,7 +99,7 @@ pub(crate) async fn each_term_of_an_ended_life_is_written_off_before_the_next_be
         let mut told = story.iter().filter(of).rev();
         let newest = told.next();
         let begun =
-            matches!(newest, Some(Happening::Elected { term: next }) if next.member == c.me);
+            matches!(newest, Some(Happening::Elected { term: next, .. }) if next.member == c.me);
         ensure!(begun, "the newest of {}: {newest:?}", term.election);
         let before = told.next();
         let over = matches!(before, Some(Happening::Released { number, member, cause, .. })

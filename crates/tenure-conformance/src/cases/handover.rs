@@ -177,14 +177,14 @@ pub(crate) async fn the_journal_tells_of_a_release_and_an_election(world: &World
     let next = handed(world, "e", &heir).await?;
     take_on(&heir, &next).await?;
     let told = world.happenings().await?;
-    let released = Happening::Released {
-        election: term.election.clone(),
-        number: term.number,
-        member: a.me.clone(),
-        cause: ReleaseCause::Resigned,
-        heir: None,
+    let [released, Happening::Elected { term: elected, .. }] = &told[before..] else {
+        fail!("a release and an election are told: {:?}", &told[before..]);
     };
-    same!(told[before..], [released, Happening::Elected { term: next }], "what happened");
+    let given_up = matches!(released, Happening::Released {
+        election, number, member, cause: ReleaseCause::Resigned, heir: None, ..
+    } if *election == term.election && *number == term.number && *member == a.me);
+    ensure!(given_up, "the release of {term:?} is told: {released:?}");
+    same!(elected, &next, "who is told to be elected");
     Ok(())
 }
 
@@ -309,8 +309,8 @@ async fn elected_right_after_its_release(world: &World<'_>, term: &Term) -> Outc
         return Ok(());
     }
     let happenings = world.happenings().await?;
-    let elected = Happening::Elected { term: term.clone() };
-    let mut pairs = happenings.windows(2).filter(|pair| pair[1] == elected);
+    let elected = |h: &Happening| matches!(h, Happening::Elected { term: t, .. } if t == term);
+    let mut pairs = happenings.windows(2).filter(|pair| elected(&pair[1]));
     let released = |pair: &[Happening]| {
         matches!(&pair[0],
         Happening::Released { election, heir: None, .. } if *election == term.election)

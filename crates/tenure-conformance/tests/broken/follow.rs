@@ -84,7 +84,7 @@ fn name_heirs(entries: &mut [Entry]) {
     let mut elected = None;
     for entry in entries.iter_mut().rev() {
         match &mut entry.what {
-            Happening::Elected { term } => elected = Some(term.member.id.clone()),
+            Happening::Elected { term, .. } => elected = Some(term.member.id.clone()),
             Happening::Released { heir, .. } => *heir = heir.take().or(elected.take()),
             _ => elected = None,
         }

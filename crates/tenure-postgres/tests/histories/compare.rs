@@ -125,7 +125,7 @@ impl Numbers {
 
 fn elected_term(entry: &Entry) -> Option<&Term> {
     match &entry.what {
-        Happening::Elected { term } => Some(term),
+        Happening::Elected { term, .. } => Some(term),
         _ => None,
     }
 }
@@ -315,7 +315,7 @@ impl Plain<'_> {
 
     fn entry(&self, what: &mut Happening) {
         match what {
-            Happening::Elected { term } => self.term(term),
+            Happening::Elected { term, .. } => self.term(term),
             Happening::Released { election, number, cause, .. } => {
                 *number = (self.number)(election, *number);
                 if self.forgot && matches!(cause, ReleaseCause::Ended(_) | ReleaseCause::Left) {
@@ -334,7 +334,7 @@ impl Plain<'_> {
 fn concerned(what: &Happening) -> String {
     match what {
         Happening::Joined { member, .. }
-        | Happening::Left { member }
+        | Happening::Left { member, .. }
         | Happening::Ended { member, .. } => format!("member {}", member.id),
         other => format!("election {:?}", other.election()),
     }

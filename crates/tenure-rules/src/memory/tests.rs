@@ -181,7 +181,7 @@ fn a_condemned_member_is_ended_as_evicted() {
     state.join(at(11), WALL, &join(&b));
     assert_eq!(won(state.claim(at(11), WALL, &claim(&b, &["e"], 1))), TermNumber::new(2));
     let ended = state.journal.entries().find_map(|entry| match &entry.what {
-        Happening::Ended { member, cause } => Some((member.clone(), *cause)),
+        Happening::Ended { member, cause, .. } => Some((member.clone(), *cause)),
         _ => None,
     });
     assert_eq!(ended, Some((a, tenure_core::EndCause::Evicted)));

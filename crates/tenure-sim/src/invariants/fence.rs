@@ -41,7 +41,7 @@ impl Invariant for Fence {
             self.accepted.clear();
         }
         for entry in entries(fact) {
-            if let Happening::Elected { term } = &entry.what {
+            if let Happening::Elected { term, .. } = &entry.what {
                 self.give(term);
             }
         }

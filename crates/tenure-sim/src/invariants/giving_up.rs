@@ -58,7 +58,7 @@ impl Invariant for GivingUp {
         let Fact::Applied { request, entries, reply, .. } = fact else { return Ok(()) };
         for entry in *entries {
             allowed(request, entry, &self.handed)?;
-            if let (Request::Release(_), Happening::Elected { term }) = (request, &entry.what) {
+            if let (Request::Release(_), Happening::Elected { term, .. }) = (request, &entry.what) {
                 let (election, number) = (term.election.clone(), term.number);
                 self.ever.insert(TermRef { election: election.clone(), number });
                 self.handed.insert(TermRef { election, number });

@@ -50,14 +50,14 @@ impl Heirs {
             Happening::Resumed { election, .. } => {
                 self.paused.remove(election);
             }
-            Happening::Stood { election, member, priority } => {
+            Happening::Stood { election, member, priority, .. } => {
                 let candidates = self.candidates.entry(election.clone()).or_default();
                 let stood = candidates.get(&member.id).filter(|c| c.life == member.incarnation);
                 let since = stood.map_or(store, |c| c.since);
                 let (life, priority) = (member.incarnation, *priority);
                 candidates.insert(member.id.clone(), Candidate { life, priority, since });
             }
-            Happening::Left { member } | Happening::Ended { member, .. } => {
+            Happening::Left { member, .. } | Happening::Ended { member, .. } => {
                 let elections: Vec<_> = self.candidates.keys().cloned().collect();
                 for election in elections {
                     self.withdraw(&election, member);
@@ -81,7 +81,7 @@ impl Heirs {
                     self.kept.remove(election);
                     let elected = next.map(|next| &next.what);
                     return match elected {
-                        Some(Happening::Elected { term }) if term.member == heir => {
+                        Some(Happening::Elected { term, .. }) if term.member == heir => {
                             self.handed.insert(election.clone(), (heir, until));
                             Ok(())
                         }
@@ -97,7 +97,7 @@ impl Heirs {
                     self.kept.insert(election.clone(), (heir, store + grace));
                 }
             }
-            Happening::Elected { term } => {
+            Happening::Elected { term, .. } => {
                 if let Some((heir, until)) = self.kept.remove(&term.election)
                     && store < until
                     && heir != term.member.id

@@ -27,7 +27,7 @@ impl Journal {
         }
         self.last = entry.seq;
         match &entry.what {
-            Happening::Elected { term } => {
+            Happening::Elected { term, .. } => {
                 let next = (term.number, Some(term.member.clone()));
                 let last = self.told.insert(term.election.clone(), next);
                 if let Some((number, Some(holder))) = last {
@@ -44,7 +44,7 @@ impl Journal {
                     return Err(format!("{election}#{number} of {member} ended, after {last:?}"));
                 }
             }
-            Happening::Left { member } | Happening::Ended { member, .. } => {
+            Happening::Left { member, .. } | Happening::Ended { member, .. } => {
                 self.over.insert(member.incarnation);
             }
             _ => {}

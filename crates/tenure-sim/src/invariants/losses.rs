@@ -131,7 +131,7 @@ impl Invariant for Losses {
         for entry in entries(fact) {
             self.journalled = true;
             match &entry.what {
-                Happening::Elected { term } => {
+                Happening::Elected { term, .. } => {
                     let held = self.held.entry(term.member.incarnation).or_default();
                     held.push((term.election.clone(), term.number));
                 }
@@ -139,7 +139,7 @@ impl Invariant for Losses {
                     self.over.insert((election.clone(), *number));
                 }
                 // All its terms are over with it (M5).
-                Happening::Left { member } | Happening::Ended { member, .. } => {
+                Happening::Left { member, .. } | Happening::Ended { member, .. } => {
                     let held = self.held.remove(&member.incarnation);
                     self.over.extend(held.into_iter().flatten());
                 }

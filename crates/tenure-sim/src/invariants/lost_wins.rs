@@ -95,7 +95,7 @@ impl Invariant for LostWins {
                         Happening::Released {
                             election, cause: ReleaseCause::Abandoned, ..
                         } => thrown_away = self.won.get(election).copied(),
-                        Happening::Elected { term } => {
+                        Happening::Elected { term, .. } => {
                             let key = (life, term.election.clone());
                             let newest = self.newest.get(&key).copied();
                             let instead_of = newest.and_then(|n| Some((life, n.instead_of?)));

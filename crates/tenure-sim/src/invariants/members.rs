@@ -89,7 +89,7 @@ impl Members {
 
     fn entry(&mut self, store: Mono, entry: &Entry) -> Result<(), String> {
         match &entry.what {
-            Happening::Ended { member, cause } => {
+            Happening::Ended { member, cause, .. } => {
                 let life = self.lives.get(&member.id);
                 let live =
                     life.is_some_and(|l| l.incarnation == member.incarnation && store < l.until);
@@ -100,7 +100,7 @@ impl Members {
                 }
                 self.end(member);
             }
-            Happening::Left { member } => self.end(member),
+            Happening::Left { member, .. } => self.end(member),
             Happening::Released {
                 member,
                 cause: ReleaseCause::Ended(_) | ReleaseCause::Left,

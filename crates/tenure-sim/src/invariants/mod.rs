@@ -228,7 +228,9 @@ fn evicted(fact: &Fact<'_>) -> Vec<Incarnation> {
         // In two steps: the entry tells. One that was condemned before is waited out.
         Fact::Stepped { by: None, step, .. } => {
             let ended = step.entries.iter().filter_map(|entry| match &entry.what {
-                Happening::Ended { member, cause: EndCause::Evicted } => Some(member.incarnation),
+                Happening::Ended { member, cause: EndCause::Evicted, .. } => {
+                    Some(member.incarnation)
+                }
                 _ => None,
             });
             ended.collect()

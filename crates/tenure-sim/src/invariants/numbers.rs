@@ -21,7 +21,7 @@ impl Invariant for NumbersRise {
 
     fn see(&mut self, _now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
         for entry in entries(fact) {
-            if let Happening::Elected { term } = &entry.what {
+            if let Happening::Elected { term, .. } = &entry.what {
                 let last = self.given.insert(term.election.clone(), term.number);
                 rises(&term.election, last, term.number)?;
             }

@@ -24,7 +24,7 @@ impl Invariant for OneHolder {
     fn see(&mut self, _now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
         for entry in entries(fact) {
             self.journalled = true;
-            if let Happening::Elected { term } = &entry.what {
+            if let Happening::Elected { term, .. } = &entry.what {
                 let key = (term.election.clone(), term.number);
                 if let Some(other) = self.holders.insert(key, term.member.clone()) {
                     let (election, number) = (&term.election, term.number);

@@ -29,14 +29,14 @@ impl Invariant for OneTermABid {
         let Request::Claim(claim) = request else {
             // A term that is handed over is another member's term, by no bid.
             for entry in *entries {
-                if let Happening::Elected { term } = &entry.what {
+                if let Happening::Elected { term, .. } = &entry.what {
                     self.won.remove(&term.election);
                 }
             }
             return Ok(());
         };
         for entry in *entries {
-            let Happening::Elected { term } = &entry.what else { continue };
+            let Happening::Elected { term, .. } = &entry.what else { continue };
             let bid = claim.bids.iter().find(|bid| bid.election == term.election);
             let Some(bid) = bid.filter(|_| term.member == claim.member) else {
                 return Err(format!("{} won {} without a bid", term.member, term.election));

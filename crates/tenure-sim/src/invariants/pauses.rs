@@ -27,7 +27,7 @@ impl Invariant for Pauses {
                 Happening::Resumed { election, .. } => {
                     self.paused.remove(election);
                 }
-                Happening::Elected { term } if self.paused.contains(&term.election) => {
+                Happening::Elected { term, .. } if self.paused.contains(&term.election) => {
                     return Err(format!("{} was elected to {}", term.member, term.election));
                 }
                 _ => {}

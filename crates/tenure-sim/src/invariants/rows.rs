@@ -26,7 +26,7 @@ impl GuardedRows {
         for before in &step.before {
             let life = &before.member;
             let same = |row: &&MemberRow| row.member == *life;
-            let expired = |what: &Happening| matches!(what, Happening::Ended { member, cause: EndCause::Expired } if member == life);
+            let expired = |what: &Happening| matches!(what, Happening::Ended { member, cause: EndCause::Expired, .. } if member == life);
             match step.after.iter().find(same) {
                 Some(after) if after.until > before.until && !before.is_live(store) => {
                     return Err(format!("{life} was renewed after its ttl had run out"));

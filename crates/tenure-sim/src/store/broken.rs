@@ -258,7 +258,7 @@ impl Broken {
                         self.names.bereft.insert(member.incarnation);
                     }
                 }
-                Happening::Elected { term } if self.rule == StoreRule::TermOutlivesLife => {
+                Happening::Elected { term, .. } if self.rule == StoreRule::TermOutlivesLife => {
                     self.newest.insert(term.election.clone(), term.clone());
                 }
                 Happening::Released { election, .. }
@@ -266,7 +266,7 @@ impl Broken {
                 {
                     self.newest.remove(election);
                 }
-                Happening::Elected { term } if self.rule == StoreRule::NumbersReused => {
+                Happening::Elected { term, .. } if self.rule == StoreRule::NumbersReused => {
                     term.number = self.told(&term.election, term.number);
                 }
                 Happening::Released { election, number, .. }

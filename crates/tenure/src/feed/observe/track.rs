@@ -177,7 +177,7 @@ impl Track {
         known.seq = entry.seq;
         let seq = entry.seq;
         match &entry.what {
-            Happening::Elected { term } if term.number > known.number => {
+            Happening::Elected { term, .. } if term.number > known.number => {
                 known.number = term.number;
                 known.leader = Some((term.clone(), profile));
                 // Its ttl is not in the journal: look before long.
@@ -196,7 +196,7 @@ impl Track {
             }
             // Its terms are over with it, whether or not that is written down for
             // each (M5).
-            Happening::Left { member } | Happening::Ended { member, .. }
+            Happening::Left { member, .. } | Happening::Ended { member, .. }
                 if known.is_led_by(member.incarnation) =>
             {
                 known.leader = None;

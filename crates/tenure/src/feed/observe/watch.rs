@@ -265,11 +265,11 @@ impl Watch {
 
     async fn on_entries(&mut self, entries: &[Entry]) -> tenure_store::Result<()> {
         for entry in entries {
-            if let Happening::Joined { member, profile } = &entry.what {
+            if let Happening::Joined { member, profile, .. } = &entry.what {
                 self.profiles.insert(member.incarnation, profile.clone());
             }
             let tracks = match &entry.what {
-                Happening::Left { member } | Happening::Ended { member, .. } => {
+                Happening::Left { member, .. } | Happening::Ended { member, .. } => {
                     self.led_by(member.incarnation)
                 }
                 what => {
@@ -301,7 +301,7 @@ impl Watch {
     /// What the member that an entry elects publishes: remembered, or asked
     /// for; empty if it is gone already.
     async fn profile_of(&mut self, entry: &Entry) -> tenure_store::Result<Profile> {
-        let Happening::Elected { term } = &entry.what else { return Ok(Profile::default()) };
+        let Happening::Elected { term, .. } = &entry.what else { return Ok(Profile::default()) };
         let incarnation = term.member.incarnation;
         if !self.profiles.contains_key(&incarnation) {
             let members = self.read(Query::members()).await?.members;
