@@ -2,8 +2,7 @@
 
 use core::fmt;
 
-use crate::{ElectionName, Incarnation, MemberId, MemberRef, Note, Profile, Term, TermNumber};
-use crate::{Priority, Timestamp};
+use crate::{ElectionName, Happening, Incarnation, MemberId, Term, Timestamp};
 
 /// A place in a namespace's journal. The first entry is 1; 0 is before it.
 ///
@@ -51,129 +50,6 @@ pub struct Entry {
     pub what: Happening,
 }
 
-/// What a journal entry records.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Happening {
-    /// A member joined.
-    Joined {
-        /// Which life of which member.
-        member: MemberRef,
-        /// What it publishes.
-        profile: Profile,
-    },
-    /// A member left of its own accord.
-    Left {
-        /// Which life of which member.
-        member: MemberRef,
-    },
-    /// A member was ended.
-    Ended {
-        /// Which life of which member.
-        member: MemberRef,
-        /// Why.
-        cause: EndCause,
-    },
-    /// A member began to stand for an election, or changed its priority.
-    Stood {
-        /// The election.
-        election: ElectionName,
-        /// Who.
-        member: MemberRef,
-        /// With which priority.
-        priority: Priority,
-    },
-    /// A term was won.
-    Elected {
-        /// The term.
-        term: Term,
-    },
-    /// A term came to its end and the election is vacant.
-    Released {
-        /// The election.
-        election: ElectionName,
-        /// The number of the term that ended.
-        number: TermNumber,
-        /// Who held it.
-        member: MemberRef,
-        /// Why it ended.
-        cause: ReleaseCause,
-        /// For whom the vacancy is kept, if for anybody.
-        heir: Option<MemberId>,
-    },
-    /// The holder was asked to step down.
-    StepDownAsked {
-        /// The election.
-        election: ElectionName,
-        /// The term it is meant for.
-        number: TermNumber,
-        /// Why.
-        reason: Note,
-        /// Who asked.
-        by: Note,
-        /// The candidate to hand over to.
-        to: Option<MemberId>,
-    },
-    /// The election was paused.
-    Paused {
-        /// The election.
-        election: ElectionName,
-        /// Why.
-        reason: Note,
-        /// Who asked.
-        by: Note,
-    },
-    /// The pause was lifted.
-    Resumed {
-        /// The election.
-        election: ElectionName,
-        /// Who asked.
-        by: Note,
-    },
-}
-
-impl Happening {
-    /// The election this is about; `None` where it is about a member alone.
-    pub fn election(&self) -> Option<&ElectionName> {
-        match self {
-            Self::Joined { .. } | Self::Left { .. } | Self::Ended { .. } => None,
-            Self::Elected { term } => Some(&term.election),
-            Self::Stood { election, .. }
-            | Self::Released { election, .. }
-            | Self::StepDownAsked { election, .. }
-            | Self::Paused { election, .. }
-            | Self::Resumed { election, .. } => Some(election),
-        }
-    }
-}
-
-/// Why a member was ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum EndCause {
-    /// Its ttl ran out and somebody wanted what it held, or its place.
-    Expired,
-    /// The store could prove its process dead (rule M4).
-    ProvenDead,
-    /// A newer life of the same id took its place; it held nothing.
-    Superseded,
-    /// An operator ended it.
-    Evicted,
-}
-
-/// Why a term ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ReleaseCause {
-    /// The holder gave it up of its own accord.
-    Resigned,
-    /// The holder gave it up because it was asked to step down.
-    SteppedDown,
-    /// The holder gave up a term it no longer trusted, or never knew it had.
-    Abandoned,
-    /// The holder left.
-    Left,
-    /// The holder was ended.
-    Ended(EndCause),
-}
-
 /// A word from the store that something may have changed. Every hint only
 /// causes a look (rule N1): lost, late, doubled or forged hints change nothing
 /// but latency.
@@ -211,7 +87,7 @@ impl Entry {
     pub fn hints(entries: &[Entry]) -> impl Iterator<Item = Hint> {
         let next = entries.iter().skip(1).map(Some).chain([None]);
         entries.iter().zip(next).filter_map(|(entry, next)| match next.map(|next| &next.what) {
-            Some(Happening::Elected { term }) if entry.frees(&term.election) => {
+            Some(Happening::Elected { term, .. }) if entry.frees(&term.election) => {
                 entry.passed_on(term)
             }
             _ => entry.hint(),
@@ -234,13 +110,13 @@ impl Entry {
     fn hint(&self) -> Option<Hint> {
         match &self.what {
             Happening::Joined { .. } | Happening::Stood { .. } => None,
-            Happening::Left { member } | Happening::Ended { member, .. } => {
+            Happening::Left { member, .. } | Happening::Ended { member, .. } => {
                 Some(Hint::Gone(member.incarnation))
             }
             Happening::Released { election, heir, .. } => {
                 Some(Hint::Vacant { election: election.clone(), heir: heir.clone() })
             }
-            Happening::Elected { term } => Some(Hint::Election(term.election.clone())),
+            Happening::Elected { term, .. } => Some(Hint::Election(term.election.clone())),
             Happening::StepDownAsked { election, .. }
             | Happening::Paused { election, .. }
             | Happening::Resumed { election, .. } => Some(Hint::Election(election.clone())),
@@ -253,6 +129,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
+    use crate::{MemberRef, Note, Priority, ReleaseCause, TermNumber};
 
     fn election(name: &str) -> ElectionName {
         ElectionName::new(name).unwrap()

@@ -7,6 +7,7 @@ mod binding;
 mod entropy;
 mod era;
 mod examine;
+mod happening;
 mod journal;
 mod machine;
 mod member;
@@ -25,7 +26,8 @@ pub use binding::{
 };
 pub use era::Era;
 pub use examine::{EraView, Examined, Finding, Raised, Verdict};
-pub use journal::{EndCause, Entry, Happening, Hint, ReleaseCause, Seq};
+pub use happening::{Columns, EndCause, Happening, ReleaseCause};
+pub use journal::{Entry, Hint, Seq};
 #[cfg(feature = "__lab")]
 #[doc(hidden)]
 pub use machine::Mutation;

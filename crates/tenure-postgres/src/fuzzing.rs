@@ -5,10 +5,10 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use serde_json::{Value, json};
-use tenure_core::{Entry, Happening, Hint, MemberRef};
+use tenure_core::{Entry, Hint};
 use tenure_store::{ErrorKind, Result};
 
-use crate::rows::{PageRow, SnapshotRow, ViewRow, end_word, parse, release_word};
+use crate::rows::{PageRow, SnapshotRow, ViewRow, parse};
 use crate::watch::{Event, understand};
 
 /// What the functions answer with, as JSON.
@@ -47,66 +47,25 @@ fn checked<T>(result: Result<T>) -> Option<T> {
 }
 
 /// An entry, as the function `journal` has it.
-fn written(entry: &Entry) -> Value {
-    let mut row = json!({"seq": signed(entry.seq.get()), "at_ms": signed(entry.at.unix_millis())});
-    let mut put = |key: &str, value: Value| row[key] = value;
-    put("election", entry.what.election().map(ToString::to_string).into());
-    let who = |put: &mut dyn FnMut(&str, Value), member: &MemberRef| {
-        put("member", member.id.as_str().into());
-        put("life", member.incarnation.to_string().into());
-    };
-    match &entry.what {
-        Happening::Joined { member, profile } => {
-            who(&mut put, member);
-            put("kind", "joined".into());
-            put("endpoints", profile.endpoints().to_vec().into());
-            let hex = profile.metadata().iter().map(|byte| format!("{byte:02x}"));
-            put("metadata", hex.collect::<String>().into());
-        }
-        Happening::Left { member } => {
-            who(&mut put, member);
-            put("kind", "left".into());
-        }
-        Happening::Ended { member, cause } => {
-            who(&mut put, member);
-            put("kind", "ended".into());
-            put("cause", end_word(*cause).into());
-        }
-        Happening::Stood { member, priority, .. } => {
-            who(&mut put, member);
-            put("kind", "stood".into());
-            put("priority", priority.get().into());
-        }
-        Happening::Elected { term } => {
-            who(&mut put, &term.member);
-            put("kind", "elected".into());
-            put("number", signed(term.number.get()).into());
-        }
-        Happening::Released { number, member, cause, heir, .. } => {
-            who(&mut put, member);
-            put("kind", "released".into());
-            put("number", signed(number.get()).into());
-            put("cause", release_word(*cause).into());
-            put("heir", heir.as_ref().map(ToString::to_string).into());
-        }
-        Happening::StepDownAsked { number, reason, by, to, .. } => {
-            put("kind", "step-down asked".into());
-            put("number", signed(number.get()).into());
-            put("reason", reason.as_str().into());
-            put("by", by.as_str().into());
-            put("heir", to.as_ref().map(ToString::to_string).into());
-        }
-        Happening::Paused { reason, by, .. } => {
-            put("kind", "paused".into());
-            put("reason", reason.as_str().into());
-            put("by", by.as_str().into());
-        }
-        Happening::Resumed { by, .. } => {
-            put("kind", "resumed".into());
-            put("by", by.as_str().into());
-        }
-    }
-    row
+pub(crate) fn written(entry: &Entry) -> Value {
+    let row = entry.what.columns();
+    let profile = row.profile.as_deref();
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    json!({
+        "seq": signed(entry.seq.get()),
+        "at_ms": signed(entry.at.unix_millis()),
+        "kind": row.kind,
+        "election": row.election.map(|election| election.to_string()),
+        "number": row.number.map(|number| signed(number.get())),
+        "member": row.member.as_ref().map(|member| member.id.to_string()),
+        "life": row.member.as_ref().map(|member| member.incarnation.to_string()),
+        "priority": row.priority.map(|priority| priority.get()),
+        "cause": row.cause,
+        "heir": row.heir.map(|heir| heir.to_string()),
+        "endpoints": profile.map(|profile| profile.endpoints()),
+        "metadata": profile.map(|profile| hex(profile.metadata())),
+        "details": row.details,
+    })
 }
 
 /// The payload of a notification, which anybody may have sent (rule N1).

@@ -15,8 +15,8 @@ use crate::beat::Figures;
 use crate::error::{Effect, damaged};
 use crate::link::Link;
 use crate::rows::{
-    JournalPage, Life, PageRow, SnapshotRow, ViewRow, member, micros, parse, release_word, signed,
-    span, term_beats, timestamp, unsigned,
+    JournalPage, Life, PageRow, SnapshotRow, ViewRow, member, micros, parse, signed, span,
+    term_beats, timestamp, unsigned,
 };
 use crate::store::PAGE;
 use crate::texts::Texts;
@@ -186,7 +186,7 @@ impl Verbs<'_> {
         let life = Life(release.member.incarnation);
         let names: Vec<_> = items.iter().map(|i| i.election.as_str()).collect();
         let numbers: Vec<_> = items.iter().map(|i| i.number.map(|n| signed(n.get()))).collect();
-        let causes: Vec<_> = items.iter().map(|i| release_word(i.cause)).collect();
+        let causes: Vec<_> = items.iter().map(|i| i.cause.word()).collect();
         let successor = |i: usize| items[i].successor.as_ref();
         let ids: Vec<_> =
             (0..items.len()).map(|i| successor(i).map(|(id, _)| id.as_str())).collect();

@@ -347,7 +347,7 @@ impl WriteRows for Txn<'_> {
     fn append(&mut self, entry: Entry) -> Outcome<()> {
         journal::append(self.db, self.ns, &entry)?;
         self.seq = entry.seq.get();
-        if let Happening::Left { member } | Happening::Ended { member, .. } = &entry.what {
+        if let Happening::Left { member, .. } | Happening::Ended { member, .. } = &entry.what {
             let ended = params![self.ns, member.incarnation.to_string(), number(self.seq)];
             self.run(include_str!("sql/ended_insert.sql"), ended)?;
             self.over.push(member.incarnation);

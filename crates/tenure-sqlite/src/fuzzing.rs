@@ -63,7 +63,7 @@ fn put(db: &Connection, table: &str, columns: usize, cells: &[Value]) -> bool {
 
 /// What a line of the journal says is written back as it was.
 fn entry(db: &Connection, cells: &[Value]) {
-    if !put(db, "tenure_journal", 15, cells) {
+    if !put(db, "tenure_journal", 14, cells) {
         return;
     }
     let read = |ns: &str| -> Outcome<Vec<Entry>> { journal::after(db, ns, Seq::START, 10) };

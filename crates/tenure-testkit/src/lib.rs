@@ -5,6 +5,7 @@
 mod authority;
 mod dice;
 pub mod fuzzing;
+pub mod happenings;
 mod inputs;
 mod own;
 pub mod process;

@@ -54,7 +54,8 @@ BEGIN
             UPDATE members m SET attention = m.attention + 1
                 WHERE m.ns = p_ns AND m.id = v_reign.member;
             PERFORM _tell(p_ns, clock_timestamp(), ARRAY[_new_entry('step-down asked',
-                p_election, v_reign.number, reason => v_reason, by_whom => v_by, heir => p_to)]);
+                p_election, v_reign.number, heir => p_to,
+                details => jsonb_build_object('reason', v_reason, 'by', v_by))]);
         ELSE
             v_reign.outcome := 'unchanged';
             PERFORM _wait_as_a_write();
@@ -86,7 +87,7 @@ BEGIN
         RETURN;
     END IF;
     PERFORM _tell(p_ns, clock_timestamp(), ARRAY[_new_entry('paused', p_election,
-        reason => v_reason, by_whom => v_by)]);
+        details => jsonb_build_object('reason', v_reason, 'by', v_by))]);
     RETURN QUERY SELECT * FROM _reign(p_ns, p_election);
 END $$;
 
@@ -106,7 +107,7 @@ BEGIN
         RETURN;
     END IF;
     PERFORM _tell(p_ns, clock_timestamp(), ARRAY[_new_entry('resumed', p_election,
-        by_whom => _note(p_by))]);
+        details => jsonb_build_object('by', _note(p_by)))]);
     RETURN QUERY SELECT * FROM _reign(p_ns, p_election);
     PERFORM _forget(p_ns, ARRAY[p_election]);
 END $$;

@@ -78,8 +78,8 @@ LANGUAGE sql STABLE AS $$
     SELECT jsonb_strip_nulls(jsonb_build_object(
         'seq', j.seq, 'at_ms', _ms(j.at), 'kind', j.kind, 'election', j.election,
         'number', j.number, 'member', j.member, 'life', j.life, 'priority', j.priority,
-        'cause', j.cause, 'reason', j.reason, 'by', j.by_whom, 'heir', j.heir,
-        'endpoints', j.endpoints, 'metadata', encode(j.metadata, 'hex')))
+        'cause', j.cause, 'heir', j.heir, 'endpoints', j.endpoints,
+        'metadata', encode(j.metadata, 'hex'), 'details', j.details))
 $$;
 
 -- p_which: 'nothing', 'all', 'named' (p_names) or 'held' (by p_life).
@@ -157,7 +157,7 @@ CREATE FUNCTION {schema}._pages(p_ns text, p_after bigint, p_upto bigint)
 RETURNS SETOF {schema}.journal
 LANGUAGE sql STABLE AS $$
     SELECT t.ns, t.seq - t.count + e.ordinality, t.at, e.kind, e.election, e.number, e.member,
-           e.life, e.priority, e.cause, e.reason, e.by_whom, e.heir, e.endpoints, e.metadata
+           e.life, e.priority, e.cause, e.heir, e.endpoints, e.metadata, e.details
     FROM told t CROSS JOIN LATERAL unnest(CASE WHEN t.elections IS NULL THEN t.entries
          ELSE _spread(t.entries, t.elections) END) WITH ORDINALITY AS e
     WHERE t.ns = p_ns AND t.seq > p_after AND t.seq - t.count < p_upto

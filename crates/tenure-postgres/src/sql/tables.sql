@@ -226,11 +226,11 @@ CREATE TYPE {schema}.entry AS (
     life      uuid,
     priority  integer,
     cause     text,
-    reason    text,
-    by_whom   text,
     heir      text,
     endpoints text[],
-    metadata  bytea
+    metadata  bytea,
+    -- What no condition goes by, each as a text under a word.
+    details   jsonb
 );
 
 -- An entry of which only what it tells is named. The server puts the expression in the
@@ -238,11 +238,11 @@ CREATE TYPE {schema}.entry AS (
 CREATE FUNCTION {schema}._new_entry(
     kind text, election text DEFAULT NULL, number bigint DEFAULT NULL, member text DEFAULT NULL,
     life uuid DEFAULT NULL, priority integer DEFAULT NULL, cause text DEFAULT NULL,
-    reason text DEFAULT NULL, by_whom text DEFAULT NULL, heir text DEFAULT NULL,
-    endpoints text[] DEFAULT NULL, metadata bytea DEFAULT NULL
+    heir text DEFAULT NULL, endpoints text[] DEFAULT NULL, metadata bytea DEFAULT NULL,
+    details jsonb DEFAULT NULL
 ) RETURNS {schema}.entry LANGUAGE sql IMMUTABLE AS $$
-    SELECT ROW(kind, election, number, member, life, priority, cause, reason, by_whom, heir,
-        endpoints, metadata)::{schema}.entry
+    SELECT ROW(kind, election, number, member, life, priority, cause, heir, endpoints, metadata,
+        details)::{schema}.entry
 $$;
 
 -- What was told at once: a claim of a thousand elections is one row.
@@ -288,8 +288,7 @@ END $$;
 -- The journal, entry by entry.
 CREATE VIEW {schema}.journal AS
     SELECT t.ns, t.seq - t.count + e.ordinality AS seq, t.at, e.kind, e.election, e.number,
-           e.member, e.life, e.priority, e.cause, e.reason, e.by_whom, e.heir, e.endpoints,
-           e.metadata
+           e.member, e.life, e.priority, e.cause, e.heir, e.endpoints, e.metadata, e.details
     FROM {schema}.told t CROSS JOIN LATERAL unnest(CASE WHEN t.elections IS NULL THEN t.entries
          ELSE {schema}._spread(t.entries, t.elections) END) WITH ORDINALITY AS e;
 

@@ -200,7 +200,7 @@ impl Invariant for NamesAnswered {
 
     fn see(&mut self, _now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
         for entry in entries(fact) {
-            if let Happening::Ended { member, .. } | Happening::Left { member } = &entry.what {
+            if let Happening::Ended { member, .. } | Happening::Left { member, .. } = &entry.what {
                 self.over.insert(member.incarnation);
             }
         }

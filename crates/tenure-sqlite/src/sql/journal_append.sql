@@ -1,6 +1,6 @@
 INSERT INTO tenure_journal
-    (ns, seq, at, kind, election, number, member, incarnation, priority, cause,
-     reason, by_whom, heir, endpoints, metadata)
+    (ns, seq, at, kind, election, number, member, incarnation, priority, cause, heir,
+     endpoints, metadata, details)
 VALUES
-    (:ns, :seq, :at, :kind, :election, :number, :member, :incarnation, :priority, :cause,
-     :reason, :by, :heir, :endpoints, :metadata)
+    (:ns, :seq, :at, :kind, :election, :number, :member, :incarnation, :priority, :cause, :heir,
+     :endpoints, :metadata, :details)

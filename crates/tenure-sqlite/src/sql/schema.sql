@@ -129,6 +129,7 @@ CREATE TABLE tenure_candidates (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tenure_candidates_life ON tenure_candidates (ns, id, incarnation);
 
+-- `details` has what no statement goes by: a line `word=text` each.
 CREATE TABLE tenure_journal (
     ns          TEXT NOT NULL,
     seq         INTEGER NOT NULL,
@@ -140,11 +141,10 @@ CREATE TABLE tenure_journal (
     incarnation TEXT,
     priority    INTEGER,
     cause       TEXT,
-    reason      TEXT,
-    by_whom     TEXT,
     heir        TEXT,
     endpoints   TEXT,
     metadata    BLOB,
+    details     TEXT,
     PRIMARY KEY (ns, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tenure_journal_election ON tenure_journal (ns, election, seq)

@@ -86,7 +86,7 @@ fn terms(entries: &[Entry]) -> Vec<PastTerm> {
     let mut terms: Vec<PastTerm> = Vec::new();
     for entry in entries {
         match &entry.what {
-            Happening::Elected { term } => {
+            Happening::Elected { term, .. } => {
                 if let Some(before) = terms.last_mut().filter(|past| past.ended.is_none()) {
                     // Without a release, only the end of the holder's life makes room.
                     before.end(entry.at, ReleaseCause::Ended(EndCause::Expired));
@@ -113,10 +113,10 @@ fn end(terms: &mut [PastTerm], number: TermNumber, at: Timestamp, cause: Release
 fn end_with_lives(terms: &mut [PastTerm], entries: &[Entry]) {
     for entry in entries {
         match &entry.what {
-            Happening::Ended { member, cause } => {
+            Happening::Ended { member, cause, .. } => {
                 end_life(terms, member, entry.at, ReleaseCause::Ended(*cause));
             }
-            Happening::Left { member } => end_life(terms, member, entry.at, ReleaseCause::Left),
+            Happening::Left { member, .. } => end_life(terms, member, entry.at, ReleaseCause::Left),
             _ => {}
         }
     }
@@ -130,6 +130,7 @@ fn end_life(terms: &mut [PastTerm], member: &MemberRef, at: Timestamp, cause: Re
 #[cfg(test)]
 mod tests {
     use tenure_core::{Holder, Incarnation, MemberId, Profile};
+    use tenure_testkit::happenings::{self, ended, left};
 
     use super::*;
 
@@ -152,13 +153,12 @@ mod tests {
     fn elected(second: u64, number: u64, life: u128) -> Entry {
         let (number, member) = (TermNumber::new(number), member(life));
         let term = Term { election: name(), number, member, elected_at: at(second) };
-        entry(second, Happening::Elected { term })
+        entry(second, happenings::elected(term))
     }
 
     fn released(second: u64, number: u64, life: u128, cause: ReleaseCause) -> Entry {
-        let (number, member) = (TermNumber::new(number), member(life));
-        let what = Happening::Released { election: name(), number, member, cause, heir: None };
-        entry(second, what)
+        let number = TermNumber::new(number);
+        entry(second, happenings::released(name(), number, member(life), cause))
     }
 
     fn ends(terms: &[PastTerm]) -> Vec<Option<(Timestamp, ReleaseCause)>> {
@@ -184,11 +184,11 @@ mod tests {
         let resigned = Some((at(2), ReleaseCause::Resigned));
         assert_eq!(ends(&past), [resigned, Some((at(10), expired)), Some((at(20), proven)), None]);
         let lives = [
-            entry(3, Happening::Left { member: member(1) }),
-            entry(5, Happening::Ended { member: member(2), cause: EndCause::Evicted }),
-            entry(15, Happening::Ended { member: member(3), cause: EndCause::ProvenDead }),
-            entry(25, Happening::Left { member: member(4) }),
-            entry(26, Happening::Ended { member: member(9), cause: EndCause::Expired }),
+            entry(3, left(member(1))),
+            entry(5, ended(member(2), EndCause::Evicted)),
+            entry(15, ended(member(3), EndCause::ProvenDead)),
+            entry(25, left(member(4))),
+            entry(26, ended(member(9), EndCause::Expired)),
         ];
         end_with_lives(&mut past, &lives);
         let evicted = Some((at(5), ReleaseCause::Ended(EndCause::Evicted)));

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tenure_core::{
-    ElectionName, ElectionView, EndCause, Holder, MemberId, MemberRef, Note, ReleaseCause,
-    Timestamp,
+    ElectionName, ElectionView, EndCause, Holder, MemberId, MemberRef, ReleaseCause, Timestamp,
 };
+use tenure_testkit::happenings;
 
 use super::*;
 
@@ -39,13 +39,12 @@ fn elected(seq: u64, number: u64) -> Entry {
     let number = TermNumber::new(number);
     let (election, elected_at) = (name(), Timestamp::default());
     let term = Term { election, number, member: member(), elected_at };
-    entry(seq, Happening::Elected { term })
+    entry(seq, happenings::elected(term))
 }
 
 fn released(seq: u64, number: u64) -> Entry {
-    let (election, number, heir) = (name(), TermNumber::new(number), None);
-    let (member, cause) = (member(), ReleaseCause::Resigned);
-    entry(seq, Happening::Released { election, number, member, cause, heir })
+    let number = TermNumber::new(number);
+    entry(seq, happenings::released(name(), number, member(), ReleaseCause::Resigned))
 }
 
 /// Everything posted so far, in short: `+1` leads, `-1` vacant.
@@ -110,7 +109,7 @@ fn a_ttl_that_ran_out_is_a_vacancy() {
 #[test]
 fn the_end_of_a_leader_is_a_vacancy() {
     let other = MemberRef::new(MemberId::new("a").unwrap(), Incarnation::from_u128(2));
-    let ended = |seq, member| entry(seq, Happening::Ended { member, cause: EndCause::Expired });
+    let ended = |seq, member| entry(seq, happenings::ended(member, EndCause::Expired));
     let track = Track::new();
     let (_, mut news) = track.subscribe();
     track.on_view(NOW, Seq::new(3), &view(1, true));
@@ -144,8 +143,7 @@ fn one_who_resumes_hears_what_it_missed() {
     assert!(ready.is_empty(), "what it knows it is not told again");
     track.on_entry(&elected(10, 5), Profile::default());
     track.on_entry(&released(11, 5), Profile::default());
-    let by = Note::default();
-    track.on_entry(&entry(12, Happening::Resumed { election: name(), by }), Profile::default());
+    track.on_entry(&entry(12, happenings::resumed(name())), Profile::default());
     track.caught_up(NOW, Seq::new(14), &view(5, false));
     assert_eq!(told(&mut news), ["-5", "Resumed"]);
 
