@@ -1,9 +1,11 @@
 //! Journal entries, as `tenure watch` prints them: one on each line.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use tenure_core::ElectionView;
 
-use crate::{Cause, Event, Moment};
+use crate::{Cause, Event, Moment, because};
 
 /// An entry of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +83,34 @@ impl Happening {
             Self::Paused { .. } => Event::Paused,
             Self::Resumed { .. } => Event::Resumed,
             Self::Leads { .. } => Event::Leads,
+        }
+    }
+}
+
+/// What happened, for people: one clause, which does not name the election.
+impl fmt::Display for Happening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Joined { member, .. } => write!(f, "{member} joined"),
+            Self::Left { member, .. } => write!(f, "{member} left"),
+            Self::Ended { member, cause, .. } => write!(f, "{member} was ended: {cause}"),
+            Self::Stood { member, priority, .. } => {
+                write!(f, "{member} stands, priority {priority}")
+            }
+            Self::Elected { term, member, .. } | Self::Leads { term, member, .. } => {
+                write!(f, "{member} leads with term {term}")
+            }
+            Self::Released { term, member, cause, heir, .. } => {
+                write!(f, "term {term} of {member} is over: {cause}")?;
+                heir.iter().try_for_each(|heir| write!(f, ", kept for {heir}"))
+            }
+            Self::StepDownAsked { term, reason, by, to, .. } => {
+                write!(f, "term {term} is asked to step down")?;
+                to.iter().try_for_each(|to| write!(f, " in favour of {to}"))?;
+                write!(f, " {}", because(reason, by))
+            }
+            Self::Paused { reason, by, .. } => write!(f, "paused {}", because(reason, by)),
+            Self::Resumed { by, .. } => write!(f, "resumed by {by}"),
         }
     }
 }
@@ -179,6 +209,29 @@ mod tests {
             Happening::Resumed { election: election(), by: note() },
             Happening::Leads { election: election(), term: 1, member: member() },
         ]
+    }
+
+    /// What an operator reads in `tenure watch` and `tenure top`.
+    #[test]
+    fn every_happening_is_one_clause_for_people() {
+        let said: Vec<_> = all().iter().map(ToString::to_string).collect();
+        let expected = [
+            "a joined",
+            "a left",
+            "a was ended: expired",
+            "a stands, priority 7",
+            "a leads with term 18446744073709551615",
+            "term 1 of a is over: its process died",
+            "term 1 is asked to step down in favour of a by why: why",
+            "paused by why: why",
+            "resumed by why",
+            "a leads with term 1",
+        ];
+        assert_eq!(said, expected);
+        let (election, heir) = (text("jobs"), Some(text("b")));
+        let cause = Cause::Resigned;
+        let kept = Happening::Released { election, term: 1, member: text("a"), cause, heir };
+        assert_eq!(kept.to_string(), "term 1 of a is over: resigned, kept for b");
     }
 
     #[test]

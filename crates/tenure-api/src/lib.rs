@@ -25,7 +25,7 @@ pub use journal::{Entry, Happening};
 pub use member::{Member, Members};
 pub use moment::{BadMoment, Moment};
 pub use name::{BoundName, BoundNames, NameChange, NameNews};
-pub use words::{Cause, Event, Loss, UnknownWord, Verdict};
+pub use words::{Cause, Event, Loss, UnknownWord, Verdict, because};
 
 /// A duration as answers have it: whole milliseconds.
 ///

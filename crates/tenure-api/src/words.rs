@@ -6,6 +6,22 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tenure_core::{EndCause, LostReason, ReleaseCause};
 
+/// Who asked for something, and why: `by ann: draining the node`.
+///
+/// ```
+/// assert_eq!(tenure_api::because("draining the node", "ann"), "by ann: draining the node");
+/// assert_eq!(tenure_api::because("", ""), "no reason given");
+/// ```
+#[must_use]
+pub fn because(reason: &str, by: &str) -> String {
+    match (by.is_empty(), reason.is_empty()) {
+        (false, false) => format!("by {by}: {reason}"),
+        (false, true) => format!("by {by}"),
+        (true, false) => reason.to_owned(),
+        (true, true) => "no reason given".to_owned(),
+    }
+}
+
 /// A text that is none of the words of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownWord {

@@ -1,7 +1,7 @@
 //! How elections, entries and moments are shown to people: what several verbs share.
 
-use tenure::{ElectionView, Happening, Timestamp};
-use tenure_api::{Cause, Moment};
+use tenure::{ElectionView, Timestamp};
+use tenure_api::{Event, Moment};
 
 use crate::output::Tone;
 
@@ -32,43 +32,11 @@ pub(crate) fn states(view: &ElectionView) -> String {
     [paused, stepping, reserved, held_up].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// `by ann: draining the node`.
-pub(crate) fn because(reason: &str, by: &str) -> String {
-    match (by.is_empty(), reason.is_empty()) {
-        (false, false) => format!("by {by}: {reason}"),
-        (false, true) => format!("by {by}"),
-        (true, false) => reason.to_owned(),
-        (true, true) => "no reason given".to_owned(),
-    }
-}
-
-/// An entry for people: what happened, in one clause.
-pub(crate) fn entry_text(what: &Happening) -> (Tone, String) {
-    match what {
-        Happening::Joined { member, .. } => (Tone::Faint, format!("{} joined", member.id)),
-        Happening::Left { member } => (Tone::Faint, format!("{} left", member.id)),
-        Happening::Ended { member, cause } => {
-            (Tone::Warn, format!("{} was ended: {}", member.id, Cause::from(*cause)))
-        }
-        Happening::Stood { member, priority, .. } => {
-            (Tone::Faint, format!("{} stands, priority {}", member.id, priority.get()))
-        }
-        Happening::Elected { term } => {
-            (Tone::Good, format!("{} leads with term {}", term.member.id, term.number))
-        }
-        Happening::Released { number, member, cause, heir, .. } => {
-            let heir = heir.as_ref().map(|h| format!(", kept for {h}")).unwrap_or_default();
-            let cause = Cause::from(*cause);
-            (Tone::Warn, format!("term {number} of {} is over: {cause}{heir}", member.id))
-        }
-        Happening::StepDownAsked { number, reason, by, to, .. } => {
-            let to = to.as_ref().map(|t| format!(" in favour of {t}")).unwrap_or_default();
-            let because = because(reason.as_str(), by.as_str());
-            (Tone::Warn, format!("term {number} is asked to step down{to} {because}"))
-        }
-        Happening::Paused { reason, by, .. } => {
-            (Tone::Warn, format!("paused {}", because(reason.as_str(), by.as_str())))
-        }
-        Happening::Resumed { by, .. } => (Tone::Good, format!("resumed by {by}")),
+/// How much an entry matters to those who watch.
+pub(crate) fn tone(event: Event) -> Tone {
+    match event {
+        Event::Ended | Event::Released | Event::StepDownAsked | Event::Paused => Tone::Warn,
+        Event::Elected | Event::Resumed => Tone::Good,
+        _ => Tone::Faint,
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use tenure::{Backoff, LostReason, StopReason, Stopping, Tenure};
+use tenure_api::because;
 use tenure_guard::{CommandEnd, CommandSpec, Guarded, Report, Signals, Terminal, is_ending, now};
 use tokio::sync::Notify;
 
@@ -18,7 +19,6 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::say;
-use crate::show::because;
 
 /// The pauses before the command is started again.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(200), LONG);

@@ -15,7 +15,7 @@ use crate::args::TopArgs;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::show::{entry_text, moment};
+use crate::show::moment;
 
 use app::{App, Asked, Wish};
 
@@ -112,8 +112,8 @@ async fn past(operator: &Operator, app: &mut App) -> Outcome<Seq> {
 
 fn line(entry: &Entry) -> String {
     let election = entry.what.election().map(|e| format!("{e}: ")).unwrap_or_default();
-    let (_, text) = entry_text(&entry.what);
-    format!("{:>6} {} {election}{text}", entry.seq, moment(entry.at))
+    let what = tenure_api::Happening::from(&entry.what);
+    format!("{:>6} {} {election}{what}", entry.seq, moment(entry.at))
 }
 
 /// Does what was confirmed, and says what came of it.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tenure::{ElectionView, Operator, PastTerm, ReleaseCause};
 use tenure_api::{
-    Cause, Election, Ended, Metadata, Status, StatusOfAll, StatusOfOne, StoreHealth, span,
+    Cause, Election, Ended, Metadata, Status, StatusOfAll, StatusOfOne, StoreHealth, because, span,
 };
 
 use crate::args::NameArgs;
@@ -12,7 +12,7 @@ use crate::context::{Context, known_view};
 use crate::exit::Exit;
 use crate::failure::Outcome;
 use crate::output::{Output, Table, Tone};
-use crate::show::{because, leader_cell, moment, states, waiting};
+use crate::show::{leader_cell, moment, states, waiting};
 
 pub(crate) async fn run(context: &Context, args: &NameArgs) -> Outcome {
     let operator = context.look().await?;

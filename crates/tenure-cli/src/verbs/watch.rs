@@ -9,7 +9,7 @@ use crate::context::{Context, election_name};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, Tone, say};
-use crate::show::{entry_text, moment};
+use crate::show::{moment, tone};
 
 pub(crate) async fn run(context: &Context, args: &WatchArgs) -> Outcome {
     if let Some(prefix) = &args.names {
@@ -78,7 +78,7 @@ impl Lines {
     /// Whether an entry is about an election that is watched, or is the end of its
     /// leader, and of the term with it.
     fn wants_entry(&mut self, what: &Happening) -> bool {
-        if let Happening::Elected { term } = what
+        if let Happening::Elected { term, .. } = what
             && self.wants(&term.election)
         {
             self.leaders.insert(term.election.clone(), term.member.clone());
@@ -88,7 +88,7 @@ impl Lines {
         }
         match (what, what.election()) {
             (_, Some(election)) => self.wants(election),
-            (Happening::Left { member } | Happening::Ended { member, .. }, None) => {
+            (Happening::Left { member, .. } | Happening::Ended { member, .. }, None) => {
                 self.names.is_empty() || self.leaders.values().any(|leader| leader == member)
             }
             _ => self.names.is_empty(),
@@ -108,9 +108,8 @@ impl Lines {
                 continue;
             }
             self.leaders.insert(view.election.clone(), holder.member.clone());
-            let text = format!("{} leads with term {}", holder.member.id, view.number);
             let at = moment(holder.elected_at);
-            self.print(seq, &at, view.election.as_str(), &text, Tone::Faint, &leads)?;
+            self.print(seq, &at, view.election.as_str(), &leads)?;
         }
         Ok(seq)
     }
@@ -125,8 +124,7 @@ impl Lines {
             }
             let at = moment(entry.at);
             let election = entry.what.election().map_or("-", ElectionName::as_str).to_owned();
-            let (tone, text) = entry_text(&entry.what);
-            self.print(entry.seq, &at, &election, &text, tone, &entry.into())?;
+            self.print(entry.seq, &at, &election, &entry.into())?;
         }
         Ok(())
     }
@@ -136,8 +134,6 @@ impl Lines {
         seq: Seq,
         at: &str,
         election: &str,
-        text: &str,
-        tone: Tone,
         value: &tenure_api::Entry,
     ) -> Outcome<()> {
         if let Some(left) = &mut self.left {
@@ -147,7 +143,7 @@ impl Lines {
             return self.out.value_line(value);
         }
         let seq = self.out.paint(Tone::Faint, &format!("{seq:>6}"));
-        let text = self.out.paint(tone, text);
+        let text = self.out.paint(tone(value.what.event()), &value.what.to_string());
         self.out.line(&format!("{seq}  {at}  {election}  {text}"))
     }
 }
