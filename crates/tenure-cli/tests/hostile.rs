@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::boottime;
 use common::house::{NO_CGROUP, Own, inside, own_cgroup, unshare};
-use common::{Running, World, code, is_alive, parent, pids, stderr, stdout, wait_for};
+use common::{Running, World, children, code, is_alive, parent, pids, stderr, stdout, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use tenure_testkit::cannot_test_here;
 
@@ -99,12 +99,6 @@ impl Drop for Scene {
 fn signal(pid: i32, signal: Signal) {
     // Gone is fine.
     let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
-}
-
-fn children(pid: i32) -> Vec<i32> {
-    let all = std::fs::read_dir("/proc").unwrap().flatten();
-    let all = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    all.filter(|other| parent(*other) == Some(pid)).collect()
 }
 
 /// R1: where /proc shows another PID namespace nothing is started, since nothing

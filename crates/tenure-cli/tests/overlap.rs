@@ -39,7 +39,7 @@ fn children_of_one_election_never_overlap_and_none_survives_its_term_on_postgres
 /// The proof itself must not be blind.
 #[test]
 fn the_checker_sees_an_overlap_of_a_nanosecond() {
-    let life = |term, first, last| Life { name: format!("{term}"), term, first, last };
+    let life = |term, first, last| Life { term, id: 1, label: "child".into(), first, last };
     assert!(overlaps(&[life(1, 10, 20), life(2, 21, 30)]).is_empty());
     assert_eq!(overlaps(&[life(1, 10, 20), life(2, 20, 30)]).len(), 1);
     assert_eq!(overlaps(&[life(2, 10, 20), life(1, 25, 30)]).len(), 1, "terms only rise");

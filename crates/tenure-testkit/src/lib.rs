@@ -11,6 +11,7 @@ mod own;
 pub mod process;
 pub mod proxy;
 pub mod requests;
+mod stamps;
 mod wait;
 
 pub use authority::Authority;
@@ -19,4 +20,5 @@ pub use inputs::{damage, replay};
 pub use own::{cannot_test_here, free_port, fresh_name, stamp};
 pub use process::Process;
 pub use proxy::Proxy;
+pub use stamps::{Life, Stamps, lives};
 pub use wait::{LIMIT, let_pass, let_pass_blocking, until, wait_for, within};

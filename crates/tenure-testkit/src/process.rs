@@ -40,6 +40,36 @@ pub fn signal(id: u32, signal: Signal) {
     kill_process(id, signal).expect("a process that exists");
 }
 
+/// Whether a process exists and is not a zombie.
+#[must_use]
+pub fn is_alive(id: i32) -> bool {
+    word_of(id, 0).is_some_and(|state| !matches!(state.as_str(), "Z" | "X"))
+}
+
+/// The parent of a process; `None` if there is no such process.
+#[must_use]
+pub fn parent(id: i32) -> Option<i32> {
+    word_of(id, 1)?.parse().ok()
+}
+
+/// All children of a process, zombies too.
+#[must_use]
+pub fn children(id: i32) -> Vec<i32> {
+    all().filter(|other| parent(*other) == Some(id)).collect()
+}
+
+/// Every process of this machine.
+pub fn all() -> impl Iterator<Item = i32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// A word of `/proc/PID/stat`, counted from behind the name, which may hold anything.
+fn word_of(id: i32, at: usize) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.split_whitespace().nth(at).map(str::to_owned)
+}
+
 /// A process that a test has started. Killed when it is dropped, however the test ends.
 #[derive(Debug)]
 pub struct Process {
@@ -172,8 +202,10 @@ mod tests {
         assert!(process.said.try_recv().is_err(), "a stopped process says nothing");
         process.signal(Signal::CONT);
         assert_eq!(process.says().await, "heard two");
-        let id = process.id();
+        let id = process.id().cast_signed();
+        let this = std::process::id().cast_signed();
+        assert!(is_alive(id) && parent(id) == Some(this) && children(this).contains(&id));
         drop(process);
-        assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
+        assert!(!is_alive(id) && parent(id).is_none() && !all().any(|other| other == id));
     }
 }

@@ -1,7 +1,7 @@
 //! The built program, driven as a user would.
 
 // Each test file uses its own part of this.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::print_stderr)]
+#![allow(dead_code, unreachable_pub, unused_imports, clippy::unwrap_used, clippy::print_stderr)]
 
 pub mod house;
 pub mod overlap;
@@ -14,6 +14,7 @@ use std::process::{Child, Command, Output, Stdio};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use tenure_testkit::process;
+pub use tenure_testkit::process::{children, is_alive, parent};
 pub use tenure_testkit::{LIMIT, stamp as boottime, wait_for};
 
 /// A store of its own, and programs that know nothing but it.
@@ -197,19 +198,7 @@ impl Drop for Running {
     }
 }
 
-/// Whether a process exists and is not a zombie.
-pub fn is_alive(pid: i32) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
-}
-
 /// The process ids that a command printed, one on each line.
 pub fn pids(text: &str) -> Vec<i32> {
     text.lines().filter_map(|line| line.trim().parse().ok()).collect()
-}
-
-/// The parent of a process.
-pub fn parent(pid: i32) -> Option<i32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(") ")?.1.split_whitespace().nth(1)?.parse().ok()
 }

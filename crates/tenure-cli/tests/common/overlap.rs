@@ -1,13 +1,13 @@
 //! Children that stamp the time as long as they run, and the proof that no two
 //! of one election ever ran at once.
 
-use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use tenure_testkit::let_pass_blocking;
+pub use tenure_testkit::Life;
 use tenure_testkit::proxy::{Flow, Proxy};
+use tenure_testkit::{Stamps, let_pass_blocking};
 
 use super::{Running, World, boottime, parent, wait_for};
 
@@ -16,43 +16,19 @@ const ELECTION: &str = "overlap";
 const STAMPS: &str = "TENURE_TEST_STAMPS";
 
 /// If this process was started as a stamping child: stamps until it is killed.
-/// Each stamp is the time at which it was certainly still running.
 pub fn stamp_if_child() {
     let Some(dir) = std::env::var_os(STAMPS) else { return };
-    let term = std::env::var("TENURE_TERM").unwrap();
-    let name = format!("{term:0>6}-{}", std::process::id());
-    let mut file = std::fs::File::create(Path::new(&dir).join(name)).unwrap();
+    let term = std::env::var("TENURE_TERM").unwrap().parse().unwrap();
+    let stamps = Stamps::begin(Path::new(&dir), term, "child").unwrap();
     loop {
-        file.write_all(&boottime().to_ne_bytes()).unwrap();
+        stamps.again().unwrap();
         let_pass_blocking(Duration::from_micros(500), "the pace of the stamps");
     }
 }
 
-/// What one child has stamped.
-#[derive(Clone, Debug)]
-pub struct Life {
-    pub name: String,
-    pub term: u64,
-    pub first: u64,
-    pub last: u64,
-}
-
 /// Every child's life, in the order in which they began.
 pub fn lives(dir: &Path) -> Vec<Life> {
-    let mut lives = Vec::new();
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let entry = entry.unwrap();
-        let bytes = std::fs::read(entry.path()).unwrap();
-        let stamps: Vec<u64> =
-            bytes.chunks_exact(8).map(|c| u64::from_ne_bytes(c.try_into().unwrap())).collect();
-        let name = entry.file_name().into_string().unwrap();
-        let term = name.split('-').next().unwrap().parse().unwrap();
-        if let (Some(first), Some(last)) = (stamps.first(), stamps.last()) {
-            lives.push(Life { name, term, first: *first, last: *last });
-        }
-    }
-    lives.sort_by_key(|life| life.first);
-    lives
+    tenure_testkit::lives(dir).unwrap()
 }
 
 /// Two neighbours that ran at the same time, or in the wrong order.
@@ -131,8 +107,7 @@ impl Stage {
             }
             Trouble::KillBoth => {
                 let newest = lives(&self.world.path("stamps")).pop().unwrap();
-                let child = newest.name.split('-').nth(1).unwrap().parse().unwrap();
-                let guardian = parent(child).and_then(Pid::from_raw);
+                let guardian = parent(newest.id).and_then(Pid::from_raw);
                 // It may be gone already, if its child ended meanwhile.
                 let _ = guardian.map(|guardian| kill_process(guardian, Signal::KILL));
                 self.members[at].1.signal(Signal::KILL);
@@ -178,8 +153,8 @@ impl Stage {
         let ttl = u64::try_from(TTL.as_nanos()).unwrap();
         for life in lives(&self.world.path("stamps")) {
             let ran = life.first < began && life.last > locked;
-            assert!(!ran || life.last < locked + ttl, "{} survived its term", life.name);
-            assert!(!ran || life.last < until, "{} ran through the outage", life.name);
+            assert!(!ran || life.last < locked + ttl, "{life:?} survived its term");
+            assert!(!ran || life.last < until, "{life:?} ran through the outage");
         }
     }
 }
