@@ -1,16 +1,21 @@
 //! `cargo xtask chaos`: real processes under real faults, built for release.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::failure::{Failure, Outcome};
 use crate::servers;
-use crate::steps::cargo;
+use crate::steps::{cargo, root};
 
 /// Hands every argument on to the program, which explains its own, and sees to it
 /// that what it needs is on this machine.
 pub(crate) fn run(args: &[String]) -> Outcome {
-    let mut command = cargo(&["run", "--quiet", "--release", "-p", "tenure-chaos", "--"]);
-    command.args(args);
+    // Together, so that what both need is built once. The trial finds `tenure` beside itself.
+    let build =
+        ["build", "--quiet", "--release", "--bins", "-p", "tenure-chaos", "-p", "tenure-cli"];
+    succeed(&mut cargo(&build), "chaos: it could not be built; see above")?;
+    let mut command = Command::new(program()?);
+    command.args(args).current_dir(root());
     let asks = args.iter().any(|arg| arg == "--help" || arg == "-h");
     if wants_postgres(args) && !asks {
         command.envs(servers::postgres_programs()?);
@@ -21,11 +26,27 @@ pub(crate) fn run(args: &[String]) -> Outcome {
             println!("    wall clocks will not be jumped: {failure}");
         }
     }
+    succeed(&mut command, "chaos: FAILED; what went wrong is shown above")
+}
+
+fn succeed(command: &mut Command, otherwise: &str) -> Outcome {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(_) => Err(Failure::new("chaos: FAILED; what went wrong is shown above")),
-        Err(error) => Err(Failure::new(format!("cargo could not be started: {error}"))),
+        Ok(_) => Err(Failure::new(otherwise)),
+        Err(error) => {
+            let program = Path::new(command.get_program()).display();
+            Err(Failure::new(format!("{program} could not be started: {error}")))
+        }
     }
+}
+
+/// Where cargo has put it: this program lies in the folder of another profile.
+fn program() -> Outcome<PathBuf> {
+    let own = std::env::current_exe()
+        .map_err(|error| Failure::new(format!("xtask does not find its own file: {error}")))?;
+    let target = own.parent().and_then(Path::parent);
+    let target = target.ok_or_else(|| Failure::new("xtask lies in no target folder"))?;
+    Ok(target.join("release").join("tenure-chaos"))
 }
 
 fn wants_postgres(args: &[String]) -> bool {

@@ -24,6 +24,9 @@ pub(crate) fn run(args: &[String]) -> Outcome {
         println!("    {}", running.described());
         Ok(())
     });
+    if let Some(line) = programs(&tested) {
+        steps.command("programs", &mut cargo(&line));
+    }
     // Without its server every test of a store would fail again, at length.
     if running.complete() {
         let nextest = has_cargo_command("nextest");
@@ -43,6 +46,14 @@ fn tested(args: &[String], packages: &[Package]) -> Vec<Package> {
     let named = named(args);
     let chosen = packages.iter().filter(|p| named.is_empty() || named.contains(&p.name.as_str()));
     chosen.cloned().collect()
+}
+
+/// Builds the program that the tests of another crate start, where they are run without
+/// those of its own crate, with which it is built anyway.
+fn programs(tested: &[Package]) -> Option<[&'static str; 6]> {
+    let has = |name: &str| tested.iter().any(|package| package.name == name);
+    let line = ["build", "--all-features", "-p", "tenure-cli", "--bin", "tenure"];
+    (has("tenure-chaos") && !has("tenure-cli")).then_some(line)
 }
 
 /// The cargo lines to run, each with what it is called in the summary.
@@ -149,6 +160,20 @@ mod tests {
         }
         // After `--` it is the test's own argument.
         assert!(lines(&["--", "-p"], false)[0].contains("--workspace"));
+    }
+
+    /// The chaos tests start `tenure`, and what they start is not left from another day.
+    #[test]
+    fn what_a_test_starts_is_built() {
+        let crates = |names: &[&str]| -> Vec<Package> {
+            names
+                .iter()
+                .map(|name| Package { name: (*name).into(), ..Package::default() })
+                .collect()
+        };
+        assert!(programs(&crates(&["tenure-chaos"])).is_some());
+        assert!(programs(&crates(&["tenure-chaos", "tenure-cli"])).is_none());
+        assert!(programs(&crates(&["tenure-core"])).is_none());
     }
 
     /// Servers are started for the crates that were named, or for all.

@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::checker::Worker;
 use crate::clock::{self, Nanos};
 use crate::failure::{Doing, Failure, Outcome};
+use crate::guarded::Programs;
 use crate::options::Options;
 use crate::record::{self, Line};
 use crate::worker::Orders;
@@ -73,7 +74,6 @@ impl FakeClock {
 }
 
 /// All places.
-#[derive(Debug)]
 pub(crate) struct Crew {
     folder: PathBuf,
     options: Options,
@@ -84,21 +84,27 @@ pub(crate) struct Crew {
     pub(crate) jumps: usize,
     places: Vec<Option<Member>>,
     lives: Vec<u32>,
+    /// Those that run a command under guard.
+    pub(crate) programs: Programs,
 }
 
 impl Crew {
-    pub(crate) fn new(options: &Options, folder: &Path, urls: Vec<String>) -> Self {
+    /// The first URLs are for the workers, the rest for the programs.
+    pub(crate) fn new(options: &Options, folder: &Path, mut urls: Vec<String>) -> Outcome<Self> {
+        let programs = Programs::new(options, folder, urls.split_off(options.workers))?;
         let clock = FakeClock::find();
         let jumps = if clock.is_some() { options.workers / 2 } else { 0 };
         let places = urls.iter().map(|_| None).collect();
         let lives = vec![0; urls.len()];
         let folder = folder.to_path_buf();
-        Self { folder, options: options.clone(), urls, clock, jumps, places, lives }
+        let options = options.clone();
+        Ok(Self { folder, options, urls, clock, jumps, places, lives, programs })
     }
 
     /// Fills every place that is empty.
     pub(crate) fn fill(&mut self) -> Outcome {
-        (0..self.places.len()).try_for_each(|slot| self.spawn(slot))
+        (0..self.places.len()).try_for_each(|slot| self.spawn(slot))?;
+        self.programs.fill()
     }
 
     /// Fills a place if it is empty.
@@ -157,7 +163,7 @@ impl Crew {
         self.places[slot].as_ref().is_some_and(|member| !member.stopped)
     }
 
-    /// How many places there are.
+    /// How many places of workers there are.
     pub(crate) fn size(&self) -> usize {
         self.places.len()
     }
@@ -210,6 +216,7 @@ impl Crew {
 
     /// A worker that ended without being killed is a failure of its own.
     pub(crate) fn all_well(&mut self) -> Outcome {
+        self.programs.tend()?;
         for member in self.places.iter_mut().flatten() {
             let ended = member.child.try_wait().doing(|| "look after a worker".into())?;
             if let Some(status) = ended {
@@ -227,7 +234,8 @@ impl Crew {
 
     /// Ends everybody.
     pub(crate) fn end(&mut self) -> Outcome {
-        (0..self.places.len()).try_for_each(|slot| self.kill(slot).map(drop))
+        (0..self.places.len()).try_for_each(|slot| self.kill(slot).map(drop))?;
+        self.programs.end()
     }
 
     /// What everybody who ever worked here wrote down.

@@ -5,6 +5,7 @@ pub mod checker;
 mod clock;
 mod crew;
 mod failure;
+mod guarded;
 mod holder;
 mod keeper;
 mod nemesis;
@@ -21,6 +22,7 @@ mod worker;
 
 pub use clock::Nanos;
 pub use failure::{Failure, Outcome};
+pub use guarded::{CommandOrders, Told, become_program, run_command};
 pub use holder::{HolderOrders, hold};
 pub use keeper::keep;
 pub use nemesis::Mark;

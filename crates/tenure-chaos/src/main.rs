@@ -6,7 +6,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use tenure_chaos::{Failure, HolderOrders, Options, Orders, Outcome, USAGE, hold, keep, run, work};
+use tenure_chaos::{
+    CommandOrders, Failure, HolderOrders, Options, Orders, Outcome, USAGE, become_program, hold,
+    keep, run, run_command, work,
+};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -15,6 +18,10 @@ fn main() -> ExitCode {
         Some((role, rest)) if role == "worker" => Orders::parse(rest).and_then(|o| work(&o)),
         Some((role, rest)) if role == "holder" => HolderOrders::parse(rest).and_then(|o| hold(&o)),
         Some((role, rest)) if role == "keeper" => keeper(rest),
+        Some((role, rest)) if role == "program" => become_program(rest),
+        Some((role, rest)) if role == "command" => {
+            CommandOrders::parse(rest).and_then(|o| run_command(&o))
+        }
         Some((help, _)) if help == "--help" || help == "-h" => {
             print!("{USAGE}");
             Ok(())

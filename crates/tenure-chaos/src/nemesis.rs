@@ -12,6 +12,7 @@ use crate::books;
 use crate::clock::{self, Nanos};
 use crate::crew::Crew;
 use crate::failure::{Failure, Outcome};
+use crate::guarded::{Blow, Hit};
 use crate::keeper::Keeper;
 use crate::rollback::Past;
 use crate::schedule::{Aim, Fault, Planned};
@@ -21,7 +22,7 @@ use crate::succession::Succession;
 pub(crate) enum Victim {
     /// A file: its path.
     Sqlite(String),
-    /// A server, with a proxy for each place.
+    /// A server, with a proxy for each place of a worker, and after them for each program.
     Postgres { keeper: Arc<Mutex<Keeper>>, proxies: Vec<Proxy> },
 }
 
@@ -44,6 +45,7 @@ enum Action {
     Fault(usize),
     Resume { slot: usize, life: u32 },
     Refill { slot: usize },
+    Recover { place: usize, life: u32 },
     Calm { slot: usize, weather: usize },
     StoreUp,
     LookAfterHolder,
@@ -52,12 +54,16 @@ enum Action {
 /// Between two looks at a holder of many elections, and at a store that is to be
 /// copied and is not up.
 const LOOK: Duration = Duration::from_millis(200);
+/// How long a fault that is meant for a command waits for one that runs.
+const COMMAND: Duration = Duration::from_secs(5);
 
 /// Carries out a schedule.
 pub(crate) struct Nemesis<'r> {
     pub(crate) crew: &'r mut Crew,
     victim: &'r Victim,
     planned: &'r [Planned],
+    /// When the schedule began.
+    from: Nanos,
     queue: BinaryHeap<Reverse<(Nanos, Action)>>,
     marks: Vec<Mark>,
     /// Which weather each place has, as the number of its mark.
@@ -93,6 +99,7 @@ impl<'r> Nemesis<'r> {
             crew,
             victim,
             planned,
+            from,
             queue,
             marks: Vec::new(),
             weather,
@@ -127,7 +134,7 @@ impl<'r> Nemesis<'r> {
 
     async fn act(&mut self, action: Action) -> Outcome {
         match action {
-            Action::Fault(at) if self.must_wait(self.planned[at].fault) => {
+            Action::Fault(at) if self.must_wait(&self.planned[at])? => {
                 self.after(LOOK, action);
                 Ok(())
             }
@@ -143,6 +150,7 @@ impl<'r> Nemesis<'r> {
             }
             Action::Resume { slot, life } => self.crew.resume(slot, life),
             Action::Refill { slot } => self.crew.spawn(slot),
+            Action::Recover { place, life } => self.crew.programs.recover(place, life),
             Action::Calm { slot, weather } => {
                 // A later weather has its own end.
                 if let (Victim::Postgres { proxies, .. }, true) =
@@ -163,14 +171,18 @@ impl<'r> Nemesis<'r> {
     }
 
     /// Copies, and holders of many elections, come one at a time, and a copy waits
-    /// for a store that is up.
-    fn must_wait(&self, fault: Fault) -> bool {
+    /// for a store that is up. What is meant for a command waits for one, but not for long.
+    fn must_wait(&self, planned: &Planned) -> Outcome<bool> {
         let holder = self.history.succession.is_busy();
-        match fault {
+        Ok(match planned.fault {
             Fault::Copy | Fault::PutBack => holder || !self.store_is_up(),
             Fault::HolderKill => holder,
+            Fault::Guarded { aim: Aim::Leader(_), .. } => {
+                let late = self.from + clock::nanos(planned.at + COMMAND);
+                clock::now() < late && !self.crew.programs.has_leader()?
+            }
             _ => false,
-        }
+        })
     }
 
     fn store_is_up(&self) -> bool {
@@ -216,6 +228,7 @@ impl<'r> Nemesis<'r> {
                 self.after(LOOK, Action::LookAfterHolder);
                 Ok(())
             }
+            Fault::Guarded { aim, blow, lasting } => self.strike(aim, blow, lasting),
             Fault::StoreKill { down_for } => self.kill_store(fault, down_for).await,
             Fault::Cut { aim } => self.network(fault, aim, Duration::ZERO, Proxy::cut),
             Fault::HalfClose { aim, toward_store } => {
@@ -231,6 +244,26 @@ impl<'r> Nemesis<'r> {
         }
     }
 
+    /// A program, its guardian, or both. What is not there is not hit, and is told as
+    /// what it was.
+    fn strike(&mut self, aim: Aim, blow: Blow, lasting: Duration) -> Outcome {
+        let (Aim::Leader(place) | Aim::Slot(place)) = aim;
+        let programs = &mut self.crew.programs;
+        let Some(place) = programs.aim(place, matches!(aim, Aim::Leader(_)))? else {
+            return Ok(());
+        };
+        let Some(Hit { blow, life }) = programs.strike(place, blow)? else { return Ok(()) };
+        let slot = self.crew.size() + place;
+        if blow == Blow::Silence {
+            let fault = Fault::Guarded { aim, blow, lasting };
+            self.weather(fault, slot, lasting, |proxy| proxy.set_flow(Flow::Hold));
+        } else {
+            self.mark(Fault::Guarded { aim, blow, lasting }, Some(slot), lasting);
+            self.after(lasting, Action::Recover { place, life });
+        }
+        Ok(())
+    }
+
     fn network(
         &mut self,
         fault: Fault,
@@ -238,8 +271,13 @@ impl<'r> Nemesis<'r> {
         lasting: Duration,
         act: impl FnOnce(&Proxy),
     ) -> Outcome {
-        let Victim::Postgres { proxies, .. } = self.victim else { return Ok(()) };
         let slot = self.hit(aim);
+        self.weather(fault, slot, lasting, act);
+        Ok(())
+    }
+
+    fn weather(&mut self, fault: Fault, slot: usize, lasting: Duration, act: impl FnOnce(&Proxy)) {
+        let Victim::Postgres { proxies, .. } = self.victim else { return };
         act(&proxies[slot]);
         let weather = self.marks.len();
         self.mark(fault, Some(slot), lasting);
@@ -247,7 +285,6 @@ impl<'r> Nemesis<'r> {
             self.weather[slot] = weather;
             self.after(lasting, Action::Calm { slot, weather });
         }
-        Ok(())
     }
 
     async fn kill_store(&mut self, fault: Fault, down_for: Duration) -> Outcome {

@@ -15,13 +15,17 @@ cargo xtask chaos [options]
   --seconds S      the same in seconds
   --seed N         the schedule of faults (default: from the clock, and printed)
   --workers N      how many processes stand for the election (default 5)
-  --ttl-ms N       their ttl (default 1000)
+  --programs N     how many `tenure run` programs stand for another election, each
+                   with a command that it runs while it leads (default 3; 0 for none)
+  --tenure PATH    that program (default: `tenure` beside this program's own file)
+  --ttl-ms N       the ttl of all of them (default 1000)
   --held N         how many further elections a member leads that is then killed
                    (default 20000; 0 for no such member)
   --out FOLDER     where logs, report and timeline go (default target/chaos)
   --sabotage X     break the workers on purpose, to see that it is noticed:
                    trust (they do not ask whether they lead), fence (they do not
-                   fence), or both
+                   fence), both, guard (what the commands start leaves the lock of
+                   their work), or all
 ";
 
 /// Where the elections are kept.
@@ -50,24 +54,30 @@ pub struct Sabotage {
     pub trust: bool,
     /// They write without the fence where they should have one.
     pub fence: bool,
+    /// What the guarded commands start gives up the lock that tells that it runs.
+    pub guard: bool,
 }
 
 impl Sabotage {
+    const ALL: [(&'static str, Self); 6] = [
+        ("none", Self { trust: false, fence: false, guard: false }),
+        ("trust", Self { trust: true, fence: false, guard: false }),
+        ("fence", Self { trust: false, fence: true, guard: false }),
+        ("both", Self { trust: true, fence: true, guard: false }),
+        ("guard", Self { trust: false, fence: false, guard: true }),
+        ("all", Self { trust: true, fence: true, guard: true }),
+    ];
+
     /// As it is said on the command line.
     pub fn name(self) -> &'static str {
-        match (self.trust, self.fence) {
-            (false, false) => "none",
-            (true, false) => "trust",
-            (false, true) => "fence",
-            (true, true) => "both",
-        }
+        let named = Self::ALL.into_iter().find(|(_, sabotage)| *sabotage == self);
+        named.map_or("none", |(name, _)| name)
     }
 
     /// Understands [`Self::name`].
     pub fn parse(name: &str) -> Option<Self> {
-        let all = [(false, false), (true, false), (false, true), (true, true)];
-        let mut all = all.into_iter().map(|(trust, fence)| Self { trust, fence });
-        all.find(|sabotage| sabotage.name() == name)
+        let named = Self::ALL.into_iter().find(|(known, _)| *known == name);
+        named.map(|(_, sabotage)| sabotage)
     }
 }
 
@@ -82,6 +92,10 @@ pub struct Options {
     pub seed: u64,
     /// How many workers.
     pub workers: usize,
+    /// How many programs that run a command under guard.
+    pub programs: usize,
+    /// Which program that is; `None` for the one beside our own file.
+    pub tenure: Option<PathBuf>,
     /// Their ttl.
     pub ttl: Duration,
     /// How many elections a holder of many leads.
@@ -99,6 +113,8 @@ impl Default for Options {
             lasting: Duration::from_secs(600),
             seed: 1,
             workers: 5,
+            programs: 3,
+            tenure: None,
             ttl: Duration::from_secs(1),
             held: 20_000,
             out: PathBuf::from("target/chaos"),
@@ -139,12 +155,17 @@ impl Options {
             "--seconds" => self.lasting = Duration::from_secs(number(5, 86_400)?),
             "--seed" => self.seed = number(0, u64::MAX)?,
             "--workers" => self.workers = usize::try_from(number(2, 50)?).unwrap_or(50),
+            "--programs" => self.programs = usize::try_from(number(0, 20)?).unwrap_or(0),
+            "--tenure" => match std::path::absolute(value) {
+                Ok(path) if path.is_file() => self.tenure = Some(path),
+                _ => return refuse("there is no such file"),
+            },
             "--ttl-ms" => self.ttl = Duration::from_millis(number(200, 60_000)?),
             "--held" => self.held = u32::try_from(number(0, 1_000_000)?).unwrap_or(0),
             "--out" => self.out = value.into(),
             "--sabotage" => match Sabotage::parse(value) {
                 Some(sabotage) => self.sabotage = sabotage,
-                None => return refuse("there are trust, fence, both and none"),
+                None => return refuse("there are trust, fence, both, guard, all and none"),
             },
             _ => return Err(Failure::new(format!("there is no option `{arg}`"))),
         }
@@ -167,6 +188,12 @@ impl Options {
         if self.workers != usual.workers {
             line.push_str(&format!(" --workers {}", self.workers));
         }
+        if self.programs != usual.programs {
+            line.push_str(&format!(" --programs {}", self.programs));
+        }
+        if let Some(tenure) = &self.tenure {
+            line.push_str(&format!(" --tenure {}", tenure.display()));
+        }
         if self.ttl != usual.ttl {
             line.push_str(&format!(" --ttl-ms {}", self.ttl.as_millis()));
         }
@@ -179,9 +206,15 @@ impl Options {
         line
     }
 
-    /// How many faults the run must at least have had: 500 in ten minutes.
+    /// How many faults the run must at least have had: 500 in six minutes, and in ten
+    /// where there are no programs that run a command.
     pub fn least_faults(&self) -> u64 {
-        self.lasting.as_secs() * 500 / 600
+        self.lasting.as_secs() * 500 / if self.programs == 0 { 600 } else { 360 }
+    }
+
+    /// How many times a program must at least have been killed with its guardian.
+    pub fn least_both(&self) -> usize {
+        schedule::both_killed(self).min(1)
     }
 
     /// How many holders of many elections must at least have been killed.
@@ -207,7 +240,7 @@ mod tests {
     /// The printed command gives the same run.
     #[test]
     fn the_printed_command_is_understood() {
-        let line = "--store postgres --seconds 90 --seed 9 --workers 3 --ttl-ms 500 --held 7 --sabotage both";
+        let line = "--store postgres --seconds 90 --seed 9 --workers 3 --programs 2 --ttl-ms 500 --held 7 --sabotage all";
         let options = parse(line).unwrap();
         let again = parse(options.command().strip_prefix("cargo xtask chaos ").unwrap()).unwrap();
         assert_eq!(format!("{again:?}"), format!("{options:?}"));
@@ -224,17 +257,20 @@ mod tests {
             ("--held many", "from 0 to"),
             ("--minutes", "needs a value"),
             ("--colour red", "no option `--colour`"),
-            ("--sabotage all", "trust, fence, both"),
+            ("--sabotage much", "trust, fence, both"),
+            ("--programs 21", "from 0 to 20"),
+            ("--tenure no-such-file-here", "no such file"),
         ] {
             let said = parse(line).unwrap_err().to_string();
             assert!(said.contains(part), "{line}: {said}");
         }
     }
 
-    /// The bar of ten minutes, in proportion.
+    /// The bar, in proportion.
     #[test]
-    fn five_hundred_faults_are_asked_of_ten_minutes() {
-        assert_eq!(parse("--minutes 10").unwrap().least_faults(), 500);
-        assert_eq!(parse("--seconds 30").unwrap().least_faults(), 25);
+    fn five_hundred_faults_are_asked_of_six_minutes() {
+        assert_eq!(parse("--minutes 6").unwrap().least_faults(), 500);
+        assert_eq!(parse("--minutes 10 --programs 0").unwrap().least_faults(), 500);
+        assert_eq!(parse("--seconds 30 --programs 0").unwrap().least_faults(), 25);
     }
 }

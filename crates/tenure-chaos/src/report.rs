@@ -9,12 +9,22 @@ use std::time::Duration;
 use crate::checker::{Death, Verdict};
 use crate::clock::{Nanos, seconds};
 use crate::failure::{Doing, Outcome};
+use crate::guarded::Told;
 use crate::nemesis::Mark;
 use crate::options::Options;
 use crate::timeline;
 
 /// How many violations are shown; the number of all is always told.
 const SHOWN: usize = 20;
+
+/// How long after the last fault all was well again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Healed {
+    /// Somebody led.
+    pub led: Option<Duration>,
+    /// A command ran, if there are programs that run any.
+    pub ran: Option<Duration>,
+}
 
 /// A run that is over.
 #[derive(Clone, Debug)]
@@ -35,8 +45,10 @@ pub struct Report {
     pub rollbacks: usize,
     /// Holders of many elections that were killed.
     pub deaths: Vec<Death>,
-    /// How long after the last fault somebody led.
-    pub healed: Duration,
+    /// How long after the last fault somebody led, and a command ran.
+    pub healed: Healed,
+    /// What became of the programs that run commands.
+    pub guarded: Told,
     /// How many workers had a wall clock that could be jumped.
     pub jumps: usize,
     /// How many terms were won with a wall clock off the truth.
@@ -57,6 +69,13 @@ impl Report {
         }
         if self.deaths.len() < self.options.least_deaths() {
             problems.push("no member that leads many elections was killed".into());
+        }
+        let both = self.marks.iter().filter(|mark| mark.name == "both killed").count();
+        if both < self.options.least_both() {
+            problems.push("no program was killed together with its guardian".into());
+        }
+        if self.verdict.families.is_empty() && self.options.programs > 0 {
+            problems.push("no guarded command ran".into());
         }
         if self.rollbacks < self.options.least_rollbacks() {
             problems.push("no copy of the store was put back".into());
@@ -94,8 +113,12 @@ impl Report {
         line("wall clocks", self.clocks());
         let terms = verdict.spans.len();
         line("terms led", format!("{terms}, in {:.0} % of the time", self.led() * 100.0));
-        line("after the faults", format!("somebody led within {:.1} s", self.healed.as_secs_f64()));
+        line("after the faults", self.healing());
         line("overlaps", verdict.overlaps().to_string());
+        if options.programs > 0 {
+            line("guarded programs", self.programs());
+            line("commands", self.commands());
+        }
         for (death, unled) in self.deaths.iter().zip(&verdict.unled) {
             line("holder killed", succession(death, *unled));
         }
@@ -136,6 +159,43 @@ impl Report {
             "{}; with them {} fenced writes that had been acknowledged after the copy was made, \
              and {} overlaps of a forgotten term with the next, within its ttl",
             self.rollbacks, self.verdict.forgotten, self.verdict.excused
+        )
+    }
+
+    fn healing(&self) -> String {
+        let seconds = |span: Option<Duration>| span.unwrap_or_default().as_secs_f64();
+        let mut text = format!("somebody led within {:.1} s", seconds(self.healed.led));
+        if self.options.programs > 0 {
+            let _ = write!(text, ", a command ran within {:.1} s", seconds(self.healed.ran));
+        }
+        text
+    }
+
+    fn programs(&self) -> String {
+        let groups = match self.guarded.watchmen {
+            0 => "without control groups".into(),
+            n => format!("with control groups ({n} faults saw the watchman)"),
+        };
+        let mut text = format!("{} of `tenure run`, {groups}", self.options.programs);
+        for (code, times) in &self.guarded.ended {
+            let _ = write!(text, "; {times} ended by themselves with {code}");
+        }
+        text
+    }
+
+    /// What is promised, and apart from that what is not.
+    fn commands(&self) -> String {
+        let verdict = &self.verdict;
+        let processes: usize = verdict.families.iter().map(|family| family.processes).sum();
+        let ran: Nanos = verdict.families.iter().map(|family| family.to - family.from).sum();
+        let share = seconds(ran) / seconds(self.to - self.from).max(1e-9) * 100.0;
+        format!(
+            "{} of {processes} processes, in {share:.0} % of the time; {} overlaps; {} more where \
+             nothing is promised, and {} of a forgotten term with the next, within its ttl",
+            verdict.families.len(),
+            verdict.commands_at_once(),
+            verdict.beside.unpromised,
+            verdict.beside.forgotten
         )
     }
 
@@ -183,7 +243,7 @@ fn succession(death: &Death, unled: Nanos) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::checker::{TrustSpan, Violation, Worker};
+    use crate::checker::{Beside, Family, TrustSpan, Violation, Worker};
 
     const SECOND: Nanos = 1_000_000_000;
 
@@ -215,11 +275,20 @@ pub(crate) mod tests {
                 loose_lost: 3,
                 forgotten: 4,
                 unled: vec![SECOND / 2],
+                families: vec![Family {
+                    program: Worker { slot: 6, life: 1 },
+                    term: 9,
+                    from: 102 * SECOND,
+                    to: 107 * SECOND,
+                    processes: 3,
+                }],
+                beside: Beside { unpromised: 1, forgotten: 0 },
                 ..Verdict::default()
             },
             rollbacks: 2,
             deaths: vec![Death { killed: 104 * SECOND, held: 20_000, taken: Some(109 * SECOND) }],
-            healed: Duration::from_millis(500),
+            healed: Healed { led: Some(lasting / 2), ran: Some(lasting / 4) },
+            guarded: Told { watchmen: 2, ended: [(137, 4)].into() },
             jumps: 0,
             jumped: 0,
         }
@@ -237,6 +306,10 @@ pub(crate) mod tests {
             "led 20000 further elections; a sample was taken over within 5.0 s",
             "nobody led for 0.5 s at the longest",
             "2; with them 4 fenced writes",
+            "somebody led within 0.5 s, a command ran within 0.2 s",
+            "3 of `tenure run`, with control groups (2 faults",
+            "4 ended by themselves with 137",
+            "1 of 3 processes, in 50 % of the time; 0 overlaps; 1 more where nothing",
             "9 acknowledged",
             "at least 3 of them lost",
             "verdict           passed",
@@ -250,13 +323,17 @@ pub(crate) mod tests {
     fn a_run_without_what_it_was_to_do_does_not_pass() {
         let mut report = sample();
         report.options.lasting = Duration::from_secs(60);
-        report.marks = vec![report.marks[0].clone(); 50];
+        report.marks = vec![Mark { name: "both killed", ..report.marks[0].clone() }; 90];
         assert_eq!(report.problems(), [""; 0]);
+        report.marks = vec![Mark { name: "stop", ..report.marks[0].clone() }; 90];
         report.deaths.clear();
+        report.verdict.families.clear();
         report.rollbacks = 0;
         let problems = report.problems().join("; ");
         assert!(problems.contains("no member that leads many"), "{problems}");
         assert!(problems.contains("no copy of the store"), "{problems}");
+        assert!(problems.contains("killed together with its guardian"), "{problems}");
+        assert!(problems.contains("no guarded command ran"), "{problems}");
     }
 
     /// Each way to fail fails, and says why.
@@ -265,10 +342,14 @@ pub(crate) mod tests {
         type Break = fn(&mut Report);
         let breaks: [(Break, &str); 4] = [
             (|r| r.verdict.violations.push(Violation::Lost("x".into())), "1 violations"),
-            (|r| r.options.lasting = Duration::from_secs(600), "only 2 faults"),
+            (few_faults, "only 2 faults"),
             (|r| r.verdict.acknowledged = 0, "nobody wrote"),
             (|r| r.verdict.loose_lost = 0, "lost nothing"),
         ];
+        fn few_faults(report: &mut Report) {
+            report.options.lasting = Duration::from_secs(600);
+            report.marks[0].name = "both killed";
+        }
         assert!(sample().problems().is_empty());
         for (break_it, part) in breaks {
             let mut report = sample();

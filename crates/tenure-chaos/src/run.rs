@@ -18,7 +18,7 @@ use crate::keeper::Keeper;
 use crate::nemesis::{History, Mark, Nemesis, Victim};
 use crate::options::{Options, StoreKind};
 use crate::record::Line;
-use crate::report::Report;
+use crate::report::{Healed, Report};
 use crate::rollback::Past;
 use crate::schedule;
 use crate::succession::Succession;
@@ -50,7 +50,7 @@ pub fn run(options: &Options) -> Outcome<Report> {
 async fn whole(options: &Options) -> Outcome<Report> {
     let folder = fresh_folder(options)?;
     let (victim, urls, direct) = store(options, &folder).await?;
-    let mut crew = Crew::new(options, &folder, urls);
+    let mut crew = Crew::new(options, &folder, urls)?;
     let planned = schedule::plan(options, crew.jumps);
     let succession = Succession::new(&folder, &direct, options.held, options.ttl);
     let mut history = History { past: Past::default(), succession };
@@ -79,6 +79,7 @@ async fn whole(options: &Options) -> Outcome<Report> {
         to,
         marks,
         verdict,
+        guarded: crew.programs.told(),
         rollbacks: evidence.rollbacks.len(),
         deaths: evidence.deaths,
         healed,
@@ -95,7 +96,10 @@ async fn evidence(crew: &Crew, history: &History, books: &mut Books) -> Outcome<
     let (deaths, holders) = history.succession.outcome()?;
     let rollbacks = history.past.rollbacks();
     let logs = crew.logs()?;
-    Ok(Evidence { logs, fenced, loose, ttl: crew.ttl(), rollbacks, deaths, holders })
+    let stamped = crew.programs.stamped()?;
+    let excuses = crew.programs.excuses();
+    let ttl = crew.ttl();
+    Ok(Evidence { logs, fenced, loose, ttl, rollbacks, deaths, holders, stamped, excuses })
 }
 
 /// A folder of this run's own, by absolute path: workers run elsewhere.
@@ -111,13 +115,13 @@ fn fresh_folder(options: &Options) -> Outcome<PathBuf> {
 }
 
 /// Starts the store and makes its tables. Gives what can be hurt of it, what each
-/// worker reaches it by, and how we reach it ourselves.
+/// worker and each program reaches it by, and how we reach it ourselves.
 async fn store(options: &Options, folder: &Path) -> Outcome<(Victim, Vec<String>, String)> {
     let (victim, urls, direct) = match options.store {
         StoreKind::Sqlite => {
             let path = folder.join("tenure.db").display().to_string();
             let url = format!("sqlite:{path}");
-            (Victim::Sqlite(path), vec![url.clone(); options.workers], url)
+            (Victim::Sqlite(path), vec![url.clone(); options.workers + options.programs], url)
         }
         StoreKind::Postgres => {
             let log = folder.join("postgres.log");
@@ -127,7 +131,7 @@ async fn store(options: &Options, folder: &Path) -> Outcome<(Victim, Vec<String>
             let url =
                 |port| format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable");
             let mut proxies = Vec::new();
-            for _ in 0..options.workers {
+            for _ in 0..options.workers + options.programs {
                 proxies.push(Proxy::start(address).doing(|| "start a proxy".into())?);
             }
             let urls = proxies.iter().map(|proxy| url(proxy.port())).collect();
@@ -141,19 +145,27 @@ async fn store(options: &Options, folder: &Path) -> Outcome<(Victim, Vec<String>
     Ok((victim, urls, direct))
 }
 
-/// Faults are over: how long it takes until somebody leads.
-async fn heal(crew: &mut Crew) -> Outcome<Duration> {
+/// Faults are over: how long it takes until somebody leads, and until a command runs.
+async fn heal(crew: &mut Crew) -> Outcome<Healed> {
     let from = clock::now();
     crew.fill()?;
+    let mut healed = Healed::default();
     loop {
         crew.all_well()?;
-        let healed = Duration::from_nanos(clock::now() - from);
-        if crew.led_since(from).is_some() {
+        let since = Duration::from_nanos(clock::now() - from);
+        if healed.led.is_none() && crew.led_since(from).is_some() {
+            healed.led = Some(since);
+        }
+        if healed.ran.is_none() && crew.programs.ran_since(from)? {
+            healed.ran = Some(since);
+        }
+        if healed.led.is_some() && healed.ran.is_some() {
             return Ok(healed);
         }
-        if healed > HEALING {
-            let text = "nobody leads, though all faults have ended";
-            return Err(Failure::new(format!("{text} {HEALING:?} ago")));
+        if since > HEALING {
+            let what = if healed.led.is_none() { "nobody leads" } else { "no command runs" };
+            let text = format!("{what}, though all faults have ended {HEALING:?} ago");
+            return Err(Failure::new(text));
         }
         tokio::time::sleep(LOOK).await;
     }

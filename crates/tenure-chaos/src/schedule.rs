@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::guarded::{Blow, Whom};
 use crate::options::{Options, StoreKind};
 use crate::rng::Rng;
 
@@ -76,6 +77,16 @@ pub(crate) enum Fault {
     PutBack,
     /// A further member that leads very many elections is killed.
     HolderKill,
+    /// Something is done to a program that runs a command under guard.
+    Guarded {
+        /// Whose, counted among those programs.
+        aim: Aim,
+        /// What.
+        blow: Blow,
+        /// How long it lasts; after a kill: when the place is filled again, and what the
+        /// command left behind is ended.
+        lasting: Duration,
+    },
     /// The worker's wall clock is set to another time.
     Jump {
         /// Whose: a worker whose wall clock is in our hands.
@@ -101,6 +112,7 @@ impl Fault {
             Self::Copy => "copied",
             Self::PutBack => "copy put back",
             Self::HolderKill => "holder killed",
+            Self::Guarded { blow, .. } => blow.name(),
         }
     }
 }
@@ -118,6 +130,12 @@ pub(crate) struct Planned {
 const GAP_MS: (u64, u64) = (300, 1_300);
 /// The first fault waits until workers have started.
 const FIRST: Duration = Duration::from_secs(2);
+
+/// The time between two faults of the guarded programs: 1.9 s on average. After most of
+/// them a ttl has to run out.
+const GUARDED_GAP_MS: (u64, u64) = (800, 3_000);
+/// They need a moment longer until one of them leads.
+const GUARDED_FIRST: Duration = Duration::from_secs(3);
 
 /// What is too much work for dice comes by the clock, again and again.
 const ROUND: Duration = Duration::from_secs(50);
@@ -166,8 +184,34 @@ pub(crate) fn plan(options: &Options, jumps: usize) -> Vec<Planned> {
         at += dice.millis(GAP_MS.0, GAP_MS.1);
     }
     planned.extend(by_the_clock(options));
+    planned.extend(guarded(options));
     planned.sort_by_key(|p| p.at);
     planned
+}
+
+/// The faults of the guarded programs. They have dice of their own, so that the others
+/// stay what they are without them. The first three are those that findings were about.
+fn guarded(options: &Options) -> Vec<Planned> {
+    let mut planned = Vec::new();
+    if options.programs == 0 {
+        return planned;
+    }
+    let mut dice = Dice { rng: Rng::new(!options.seed), options, jumps: 0 };
+    let mut at = GUARDED_FIRST;
+    while at < options.lasting {
+        let first = [Blow::Kill(Whom::All), Blow::Kill(Whom::Both), Blow::Stop(Whom::Both)];
+        let fault = dice.guarded(first.get(planned.len()).copied());
+        planned.push(Planned { at, fault });
+        at += dice.millis(GUARDED_GAP_MS.0, GUARDED_GAP_MS.1);
+    }
+    planned
+}
+
+/// How many times a program is to be killed with its guardian.
+pub(crate) fn both_killed(options: &Options) -> usize {
+    let both = Blow::Kill(Whom::Both);
+    let is_both = |fault: &Fault| matches!(fault, Fault::Guarded { blow, .. } if *blow == both);
+    guarded(options).iter().filter(|planned| is_both(&planned.fault)).count()
 }
 
 /// One more stop of a leader, now, and long enough for others to lead meanwhile.
@@ -195,7 +239,11 @@ impl Dice<'_> {
 
     /// The leader is the one worth hitting.
     fn aim(&mut self) -> Aim {
-        let slot = self.rng.index(self.options.workers);
+        self.aim_at(self.options.workers)
+    }
+
+    fn aim_at(&mut self, places: usize) -> Aim {
+        let slot = self.rng.index(places);
         if self.rng.between(1, 10) <= 7 { Aim::Leader(slot) } else { Aim::Slot(slot) }
     }
 
@@ -237,6 +285,28 @@ impl Dice<'_> {
         }
     }
 
+    /// What is done to a program, or `first` of its leader.
+    fn guarded(&mut self, first: Option<Blow>) -> Fault {
+        let aim = self.aim_at(self.options.programs);
+        let roll = self.rng.between(0, 99);
+        let blow = Blow::of(roll, self.options.store == StoreKind::Postgres);
+        let (Aim::Leader(place) | Aim::Slot(place)) = aim;
+        let blow = first.unwrap_or(blow);
+        // A program that waits has no guardian to be hit.
+        let aim = match blow {
+            _ if first.is_some() => Aim::Leader(place),
+            Blow::Kill(Whom::Program) | Blow::Stop(Whom::Program) | Blow::Silence => aim,
+            Blow::Kill(_) | Blow::Stop(_) => Aim::Leader(place),
+        };
+        let lasting = match blow {
+            Blow::Kill(Whom::Program | Whom::Guardian) => self.millis(50, 1_500),
+            // Long enough for another to lead, where nothing keeps it from that.
+            Blow::Kill(Whom::Both | Whom::All) => self.ttls(130, 250),
+            Blow::Stop(_) | Blow::Silence => self.ttls(20, 300),
+        };
+        Fault::Guarded { aim, blow, lasting }
+    }
+
     fn jump(&mut self) -> Fault {
         let slot = self.rng.index(self.jumps);
         // From seconds to a month, both ways, and back to the truth.
@@ -252,7 +322,7 @@ mod tests {
 
     fn ten_minutes(store: StoreKind, seed: u64) -> Vec<Planned> {
         let lasting = Duration::from_secs(600);
-        plan(&Options { store, seed, lasting, ..Options::default() }, 2)
+        plan(&Options { store, seed, lasting, programs: 0, ..Options::default() }, 2)
     }
 
     /// A run can be had again.
@@ -261,6 +331,23 @@ mod tests {
         for store in [StoreKind::Sqlite, StoreKind::Postgres] {
             assert_eq!(ten_minutes(store, 7), ten_minutes(store, 7));
             assert_ne!(ten_minutes(store, 7), ten_minutes(store, 8));
+        }
+    }
+
+    /// Six minutes are enough for 500, and each of the programs' kinds is among them.
+    #[test]
+    fn six_minutes_bring_enough_faults() {
+        for (seed, store) in
+            (0..50).flat_map(|n| [(n, StoreKind::Sqlite), (n, StoreKind::Postgres)])
+        {
+            let lasting = Duration::from_secs(360);
+            let options = Options { store, seed, lasting, ..Options::default() };
+            let planned = plan(&options, 2);
+            assert!((560..740).contains(&planned.len()), "{}", planned.len());
+            let without = plan(&Options { programs: 0, ..options.clone() }, 2);
+            let others = planned.iter().filter(|p| !matches!(p.fault, Fault::Guarded { .. }));
+            assert!(others.eq(&without), "the others are what they are without them");
+            assert!(both_killed(&options) > 10);
         }
     }
 
@@ -308,6 +395,17 @@ mod tests {
             "store killed",
         ];
         assert_eq!(kinds(StoreKind::Postgres), postgres);
+    }
+
+    /// Whatever can be done to a program is done, on each store.
+    #[test]
+    fn every_kind_of_blow_takes_part() {
+        for (store, count) in [(StoreKind::Sqlite, 7), (StoreKind::Postgres, 8)] {
+            let lasting = Duration::from_secs(600);
+            let planned = guarded(&Options { store, lasting, ..Options::default() });
+            let names = planned.iter().map(|p| p.fault.name());
+            assert_eq!(names.collect::<std::collections::BTreeSet<_>>().len(), count);
+        }
     }
 
     /// A copy is put back only after it was made, and each is put back twice.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::checker::Worker;
 use crate::clock::{Nanos, seconds};
 use crate::report::Report;
 
@@ -14,10 +15,12 @@ const LEFT: f64 = 40.0;
 const WIDTH: f64 = 1_200.0;
 const LANE: f64 = 16.0;
 const TOP: f64 = 44.0;
+const LEGEND: f64 = 30.0;
+const LINE: f64 = 14.0;
 const GAP: f64 = 22.0;
 
 /// The colour of each kind of fault.
-const COLOURS: [(&str, &str); 12] = [
+const COLOURS: [(&str, &str); 20] = [
     ("kill -9", "#c00000"),
     ("stop", "#707070"),
     ("cut", "#e06000"),
@@ -30,6 +33,14 @@ const COLOURS: [(&str, &str); 12] = [
     ("copied", "#40a040"),
     ("copy put back", "#006000"),
     ("holder killed", "#900050"),
+    ("program killed", "#d04060"),
+    ("guardian killed", "#b06090"),
+    ("both killed", "#800000"),
+    ("all three killed", "#400000"),
+    ("program stopped", "#90a0b0"),
+    ("guardian stopped", "#6080a0"),
+    ("both stopped", "#305070"),
+    ("program cut off", "#303030"),
 ];
 
 /// The picture as SVG.
@@ -48,7 +59,7 @@ pub(crate) fn svg(report: &Report) -> String {
     page.legend(&mut out);
     page.frames(&mut out);
     page.faults(&mut out, false);
-    page.spans(&mut out);
+    page.terms(&mut out);
     page.faults(&mut out, true);
     out.push_str("</svg>\n");
     out
@@ -59,6 +70,36 @@ struct Page<'r> {
     lanes: usize,
     /// How much time a row shows.
     row: Nanos,
+    /// Where the first row begins, below the legend.
+    top: f64,
+}
+
+/// A kind of fault in the legend, and where it stands.
+struct Entry {
+    name: &'static str,
+    colour: &'static str,
+    x: f64,
+    y: f64,
+}
+
+/// The kinds that happened, in as many lines as they take.
+fn legend(report: &Report) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let mut x = LEFT;
+    let mut y = LEGEND;
+    for (name, colour) in COLOURS {
+        if !report.marks.iter().any(|mark| mark.name == name) {
+            continue;
+        }
+        let width = 30.0 + times(name.len()) * 6.0;
+        if x + width > LEFT + WIDTH {
+            x = LEFT;
+            y += LINE;
+        }
+        entries.push(Entry { name, colour, x, y });
+        x += width;
+    }
+    entries
 }
 
 /// A number of lanes or rows, for drawing.
@@ -70,7 +111,9 @@ fn times(count: usize) -> f64 {
 impl<'r> Page<'r> {
     fn new(report: &'r Report) -> Self {
         let row = report.to.saturating_sub(report.from).clamp(1, ROW);
-        Self { report, lanes: report.options.workers, row }
+        let lanes = report.options.workers + report.options.programs;
+        let below = legend(report).last().map_or(LEGEND, |entry| entry.y);
+        Self { report, lanes, row, top: TOP + below - LEGEND }
     }
 
     fn rows(&self) -> usize {
@@ -84,22 +127,18 @@ impl<'r> Page<'r> {
     }
 
     fn row_top(&self, row: usize) -> f64 {
-        TOP + times(row) * (times(self.lanes) * LANE + GAP)
+        self.top + times(row) * (times(self.lanes) * LANE + GAP)
     }
 
     fn legend(&self, out: &mut String) {
-        let mut x = LEFT;
-        for (name, colour) in COLOURS {
-            if !self.report.marks.iter().any(|mark| mark.name == name) {
-                continue;
-            }
+        for Entry { name, colour, x, y } in legend(self.report) {
             let _ = writeln!(
                 out,
-                "<rect x=\"{x:.0}\" y=\"21\" width=\"10\" height=\"10\" fill=\"{colour}\"/>\
-                 <text x=\"{:.0}\" y=\"30\">{name}</text>",
+                "<rect x=\"{x:.0}\" y=\"{:.0}\" width=\"10\" height=\"10\" fill=\"{colour}\"/>\
+                 <text x=\"{:.0}\" y=\"{y:.0}\">{name}</text>",
+                y - 9.0,
                 x + 13.0
             );
-            x += 30.0 + times(name.len()) * 6.0;
         }
     }
 
@@ -133,26 +172,33 @@ impl<'r> Page<'r> {
         }
     }
 
-    fn spans(&self, out: &mut String) {
-        for span in &self.report.verdict.spans {
-            // Neighbouring terms differ in colour.
-            let hue = span.term * 137 % 360;
-            let title = format!(
-                "term {}: {}, {:.3} s",
-                span.term,
-                span.worker,
-                seconds(span.to - span.from)
+    /// Those of the workers, and below them those of the programs, as long as anything of
+    /// their commands ran.
+    fn terms(&self, out: &mut String) {
+        let verdict = &self.report.verdict;
+        for span in &verdict.spans {
+            let term = span.term;
+            self.bar(out, span.worker, term, (span.from, span.to), &format!("term {term}"));
+        }
+        for family in &verdict.families {
+            let what = format!("command of term {}", family.term);
+            self.bar(out, family.program, family.term, (family.from, family.to), &what);
+        }
+    }
+
+    fn bar(&self, out: &mut String, of: Worker, term: u64, ends: (Nanos, Nanos), what: &str) {
+        // Neighbouring terms differ in colour.
+        let hue = term * 137 % 360;
+        let title = format!("{what}: {of}, {:.3} s", seconds(ends.1 - ends.0));
+        let lane = times(of.slot) * LANE;
+        for (x, row, width) in self.pieces(ends.0, ends.1) {
+            let y = self.row_top(row) + lane;
+            let _ = writeln!(
+                out,
+                "<rect x=\"{x:.1}\" y=\"{y:.0}\" width=\"{width:.1}\" height=\"{:.0}\" \
+                 fill=\"hsl({hue},60%,60%)\"><title>{title}</title></rect>",
+                LANE - 6.0
             );
-            let lane = times(span.worker.slot) * LANE;
-            for (x, row, width) in self.pieces(span.from, span.to) {
-                let y = self.row_top(row) + lane;
-                let _ = writeln!(
-                    out,
-                    "<rect x=\"{x:.1}\" y=\"{y:.0}\" width=\"{width:.1}\" height=\"{:.0}\" \
-                     fill=\"hsl({hue},60%,60%)\"><title>{title}</title></rect>",
-                    LANE - 6.0
-                );
-            }
         }
     }
 
@@ -212,9 +258,13 @@ mod tests {
     fn every_term_and_fault_is_drawn() {
         let svg = svg(&sample());
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
-        for part in
-            ["term 1: s0g1, 2.000 s", "term 2: s1g1", "<title>stop<", "<title>store killed<"]
-        {
+        for part in [
+            "term 1: s0g1, 2.000 s",
+            "term 2: s1g1",
+            "<title>stop<",
+            "<title>store killed<",
+            "command of term 9: s6g1, 5.000 s",
+        ] {
             assert_eq!(svg.matches(part).count(), 1, "{part}");
         }
         assert_eq!(svg.matches("<title>").count(), svg.matches("</title>").count());

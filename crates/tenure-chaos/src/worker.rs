@@ -216,7 +216,7 @@ mod tests {
             url: "sqlite:/a b.db".into(),
             log: "/logs/x.log".into(),
             ttl: Duration::from_millis(1_500),
-            sabotage: Sabotage { trust: true, fence: false },
+            sabotage: Sabotage { trust: true, fence: false, guard: false },
             parent: 77,
         };
         let heard = Orders::parse(&orders.args()).unwrap();

@@ -47,7 +47,7 @@ impl Rollback {
     /// Whether two may trust beside each other, as the guarantees say: the store has
     /// forgotten the first, who has heard nothing since it was stopped, and elected
     /// the second after that. No trust outlasts its ttl.
-    pub(super) fn excuses(&self, first: &TrustSpan, second: &TrustSpan, ttl: Duration) -> bool {
+    pub(super) fn excuses(&self, first: Span, second: Span, ttl: Duration) -> bool {
         first.from < self.stopped
             && second.from >= self.stopped
             && first.to <= self.stopped + clock::nanos(ttl)

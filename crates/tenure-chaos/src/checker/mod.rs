@@ -1,6 +1,7 @@
 //! The checker: from what workers wrote down and what is left in the store to a
 //! verdict. It is a function; it reads no file and no clock.
 
+mod families;
 mod forgotten;
 mod holders;
 mod ledger;
@@ -10,17 +11,28 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::clock::{Nanos, seconds};
+use crate::guarded::LEAST_TTL;
 use crate::record::Line;
 
+pub use families::{Beside, Excuse, Family, Stamped};
 pub use forgotten::{Rollback, Span};
 
-/// A worker process: which place it had, and which life of that place it was.
+/// A process of a place, a worker or a program that runs a command: which place it had, and
+/// which life of that place it was. The places of programs come after those of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Worker {
     /// The place, from 0.
     pub slot: usize,
     /// The life, from 1: each start is a new one.
     pub life: u32,
+}
+
+impl Worker {
+    /// Understands how it is written.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let numbers = text.strip_prefix('s')?.split_once('g')?;
+        Some(Self { slot: numbers.0.parse().ok()?, life: numbers.1.parse().ok()? })
+    }
 }
 
 impl fmt::Display for Worker {
@@ -90,6 +102,10 @@ pub struct Evidence {
     pub deaths: Vec<Death>,
     /// What they and their heirs wrote down, in order.
     pub holders: Vec<Vec<Line>>,
+    /// What each process of a guarded command stamped.
+    pub stamped: Vec<Stamped>,
+    /// What was done to programs of which nothing is promised.
+    pub excuses: Vec<Excuse>,
 }
 
 /// Something that must not be.
@@ -108,6 +124,20 @@ pub enum Violation {
         earlier: TrustSpan,
         /// The later.
         later: TrustSpan,
+    },
+    /// Two guarded commands ran at the same moment.
+    Beside {
+        /// The one that began first.
+        first: Family,
+        /// The one that began while the first still ran.
+        second: Family,
+    },
+    /// A later command has no higher term than an earlier one.
+    CommandNotRising {
+        /// The earlier.
+        earlier: Family,
+        /// The later.
+        later: Family,
     },
     /// An election of a holder of many was won under a number not above an earlier.
     HeldNotRising {
@@ -171,6 +201,17 @@ impl fmt::Display for Violation {
                 "terms do not rise: {} had term {}, and later {} had term {}",
                 earlier.worker, earlier.term, later.worker, later.term
             ),
+            Self::Beside { first, second } => write!(
+                f,
+                "two commands: that of {} under term {} ran until {} ns, that of {} under term {} \
+                 from {} ns",
+                first.program, first.term, first.to, second.program, second.term, second.from
+            ),
+            Self::CommandNotRising { earlier, later } => write!(
+                f,
+                "terms do not rise: a command of {} had term {}, and a later one of {} had term {}",
+                earlier.program, earlier.term, later.program, later.term
+            ),
             Self::HeldNotRising { election, before, term } => write!(
                 f,
                 "terms do not rise: held-{election} had term {before}, and later term {term}"
@@ -232,6 +273,10 @@ pub struct Verdict {
     pub forgotten: u64,
     /// Overlaps of a term that was so forgotten with the first after it.
     pub excused: usize,
+    /// The guarded commands, in order.
+    pub families: Vec<Family>,
+    /// Those that overlapped without breaking a promise.
+    pub beside: Beside,
     /// The longest time without a leader after each death of a holder of many.
     pub unled: Vec<Nanos>,
 }
@@ -242,11 +287,18 @@ impl Verdict {
         self.violations.iter().filter(|v| matches!(v, Violation::Overlap { .. })).count()
     }
 
+    /// How many violations are two guarded commands at once.
+    pub fn commands_at_once(&self) -> usize {
+        self.violations.iter().filter(|v| matches!(v, Violation::Beside { .. })).count()
+    }
+
     /// How many violations are about fenced writes.
     pub fn broken_writes(&self) -> usize {
         let writes = |v: &&Violation| match v {
             Violation::Overlap { .. }
             | Violation::NotRising { .. }
+            | Violation::Beside { .. }
+            | Violation::CommandNotRising { .. }
             | Violation::HeldNotRising { .. }
             | Violation::NotTakenOver { .. }
             | Violation::Unled { .. } => false,
@@ -273,6 +325,12 @@ pub fn check(evidence: &Evidence) -> Verdict {
     verdict.violations.splice(0..0, overlaps);
     verdict.violations.extend(holders::check(&evidence.deaths, &evidence.holders, &spans));
     verdict.unled = evidence.deaths.iter().map(|death| holders::unled(death, &spans)).collect();
+    let families = families::families(&evidence.stamped);
+    let ttl = evidence.ttl.max(LEAST_TTL);
+    let (at_once, beside) = families::check(&families, &evidence.excuses, &evidence.rollbacks, ttl);
+    verdict.violations.extend(at_once);
+    verdict.families = families;
+    verdict.beside = beside;
     verdict.excused = excused;
     verdict.spans = spans;
     verdict

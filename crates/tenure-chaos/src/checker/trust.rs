@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Rollback, TrustSpan, Violation, Worker};
+use super::{Rollback, Span, TrustSpan, Violation, Worker};
 use crate::record::Line;
 
 /// The spans in all logs, in the order in which they began.
@@ -41,8 +41,9 @@ pub(super) fn check(
         // Both ends are moments of trust, so meeting in one is too much.
         let others = before.iter().filter(|first| first.worker != second.worker);
         let beside = others.filter(|first| first.to >= second.from);
-        let is_excused =
-            |first: &&TrustSpan| rollbacks.iter().any(|r| r.excuses(first, second, ttl));
+        let is_excused = |first: &&TrustSpan| {
+            rollbacks.iter().any(|r| r.excuses(span(first), span(second), ttl))
+        };
         let (excusable, broken): (Vec<_>, Vec<_>) = beside.partition(is_excused);
         excused += excusable.len();
         if let Some(first) = broken.into_iter().max_by_key(|first| first.to) {
@@ -58,6 +59,10 @@ pub(super) fn check(
         }
     }
     (found, excused)
+}
+
+fn span(trust: &TrustSpan) -> Span {
+    Span { from: trust.from, to: trust.to }
 }
 
 #[cfg(test)]
