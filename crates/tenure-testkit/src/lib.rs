@@ -6,6 +6,7 @@ mod authority;
 mod dice;
 pub mod fuzzing;
 pub mod happenings;
+pub mod history;
 mod inputs;
 mod own;
 pub mod process;
