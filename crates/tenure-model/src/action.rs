@@ -31,6 +31,10 @@ pub enum Action {
     WorkStops(usize),
     /// A leader resigns of its own accord: its work has stopped already.
     Resign(usize),
+    /// A process gives back a name that it owns: its work has stopped already.
+    Drop(usize),
+    /// The work under a name that was lost has stopped.
+    LetGo(usize),
     /// A process dies without a word.
     Crash(usize),
     /// A dead process starts again under the same id.

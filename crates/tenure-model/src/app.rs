@@ -46,7 +46,7 @@ impl World {
             Request::Leave(_) => !leaderships.is_empty(),
             _ => false,
         };
-        if early {
+        if early || self.drops_early(process, request) {
             self.breaks(Broken::ReleasedEarly);
         }
     }
@@ -65,6 +65,9 @@ impl World {
                 {
                     leadership.trusted_until = until;
                 }
+                for owned in self.processes[process].owned.iter_mut().filter(|o| !o.lost) {
+                    owned.trusted_until = until;
+                }
             }
             Event::Stopping { election, number, .. } => {
                 self.change(process, &election, number, |leadership| leadership.stopping = true);
@@ -73,6 +76,8 @@ impl World {
                 self.seen_lost(&reason);
                 self.change(process, &election, number, |leadership| leadership.lost = true);
             }
+            Event::NameAnswered { ticket, answer } => self.name_answered(process, ticket, answer),
+            Event::NamesLost { names, reason } => self.names_lost(process, &names, &reason),
             Event::IdTaken { .. } => self.seen.set(Mark::IdTaken),
             _ => {}
         }
@@ -136,6 +141,7 @@ impl World {
     /// Work that was told of its loss has had the margin, which is less than a
     /// step: it has stopped, whether or not it said so.
     pub(crate) fn margins_pass(&mut self, process: usize) {
+        self.processes[process].owned.retain(|owned| !owned.lost);
         let leaderships = std::mem::take(&mut self.processes[process].leaderships);
         let (over, going_on): (Vec<_>, Vec<_>) = leaderships.into_iter().partition(|r| r.lost);
         self.processes[process].leaderships = going_on;

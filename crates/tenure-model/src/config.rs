@@ -52,6 +52,8 @@ pub struct Config {
     pub members: usize,
     /// How many elections.
     pub elections: usize,
+    /// How many names; each process wants all of them.
+    pub names: usize,
     /// How many steps of time are looked at.
     pub horizon: u8,
     /// Trouble happens only before this step; the horizon must find a leader.
@@ -77,6 +79,7 @@ impl Config {
             about,
             members: 2,
             elections: 1,
+            names: 0,
             horizon: 9,
             heals_at: None,
             hints: false,
@@ -126,8 +129,8 @@ impl Config {
 #[must_use]
 pub fn short() -> Vec<Config> {
     use Mark::{
-        Adopted, BeatenDead, DrainTimeout, Elected, HandedOver, LateRelease, LateWin, SteppedDown,
-        TakenOver, TrustEnded,
+        Adopted, BeatenDead, DrainTimeout, Elected, HandedOver, LateRelease, LateWin, NameAdopted,
+        NameLost, NameMoved, NameOwned, NameRefused, SteppedDown, TakenOver, TrustEnded,
     };
     vec![
         Config {
@@ -154,6 +157,14 @@ pub fn short() -> Vec<Config> {
             must: &[Elected, TakenOver, SteppedDown, DrainTimeout, HandedOver],
             ..Config::of("step-down", "a step-down or a hand-over is asked")
         },
+        Config {
+            elections: 0,
+            names: 1,
+            horizon: 8,
+            budget: Budget { lost: 1, cuts: 1, ..Budget::default() },
+            must: &[NameOwned, NameMoved, NameLost, NameRefused, NameAdopted, BeatenDead],
+            ..Config::of("a name", "a lost answer, and an owner who is cut off")
+        },
     ]
 }
 
@@ -163,6 +174,7 @@ pub fn full() -> Vec<Config> {
     let mut worlds = short();
     worlds.extend(bad_networks());
     worlds.extend(more_of_everything());
+    worlds.extend(names());
     worlds
 }
 
@@ -263,6 +275,33 @@ fn more_of_everything() -> Vec<Config> {
             budget: Budget { resigns: 1, ..Budget::default() },
             must: &[Elected, HandedOver],
             ..Config::of("handing over", "a release elects the heir, who may not hear of it")
+        },
+    ]
+}
+
+fn names() -> Vec<Config> {
+    use Mark::{
+        BeatenDead, IdTaken, LateDrop, NameAdopted, NameLost, NameMoved, NameOwned, NameRefused,
+    };
+    let world = |name, about| Config { elections: 0, names: 1, ..Config::of(name, about) };
+    vec![
+        Config {
+            horizon: 8,
+            budget: Budget { late: 1, resigns: 1, ..Budget::default() },
+            must: &[NameOwned, NameMoved, NameRefused, NameAdopted, LateDrop],
+            ..world("a name, late", "a name is dropped, and a letter is as late as it likes")
+        },
+        Config {
+            horizon: 8,
+            budget: Budget { crashes: 1, doubled: 1, slips: 1, ..Budget::default() },
+            must: &[NameOwned, NameMoved, NameRefused, IdTaken],
+            ..world("a name, crash", "its owner crashes, a copy of a letter, a slow clock")
+        },
+        Config {
+            horizon: 9,
+            budget: Budget { cuts: 1, resigns: 1, slips: 1, ..Budget::default() },
+            must: &[NameOwned, NameMoved, NameLost, NameRefused, BeatenDead],
+            ..world("a name, cut", "a name is dropped, its owner is cut off, a slow clock")
         },
     ]
 }

@@ -8,6 +8,7 @@ use tenure_core::{Amend, Beat, Claim, Claimed, Claims, Failed, Input, Note, Repl
 use crate::Config;
 use crate::action::Action;
 use crate::marks::{Mark, Marks};
+use crate::naming;
 use crate::properties;
 use crate::world::{Body, Letter, World, elections, member_id};
 
@@ -42,6 +43,9 @@ impl Model for Game {
             }
             if p.leaderships.iter().any(|r| r.stopping || r.lost) {
                 actions.push(Action::WorkStops(process));
+            }
+            if p.owned.iter().any(|owned| owned.lost) {
+                actions.push(Action::LetGo(process));
             }
             if p.machine.is_none() && p.stands {
                 actions.push(Action::Restart(process));
@@ -104,6 +108,11 @@ impl Model for Game {
                 left.resigns -= 1;
                 world.work_stops(process, |r| !r.stopping && !r.lost);
             }
+            Action::Drop(process) => {
+                left.resigns -= 1;
+                world.drop_name(process);
+            }
+            Action::LetGo(process) => world.let_go(process),
             Action::Crash(process) => {
                 left.crashes -= 1;
                 world.crash(process);
@@ -120,6 +129,7 @@ impl Model for Game {
             order => self.order(&mut world, order)?,
         }
         properties::check_trust(&self.config, &mut world);
+        naming::check(&self.config, &mut world);
         Some(world)
     }
 
@@ -181,6 +191,9 @@ impl Game {
             if left.resigns > 0 && leads {
                 actions.push(Action::Resign(process));
             }
+            if left.resigns > 0 && p.owned.iter().any(|owned| !owned.lost) {
+                actions.push(Action::Drop(process));
+            }
             if left.cuts > 0 && !p.cut && p.machine.is_some() {
                 actions.push(Action::Cut(process));
             }
@@ -219,6 +232,7 @@ impl Game {
             world.processes[process].hints.clear();
             if slow != Some(process) {
                 world.margins_pass(process);
+                world.ask_for_names(&self.config, process);
             }
         }
     }
@@ -259,7 +273,7 @@ impl Game {
     /// Carries a request to the store, and its news to everybody.
     fn ask(&self, world: &mut World, request: &Request) -> Reply {
         let (now, wall) = (world.store_clock(), World::wall());
-        let before = world.store.seq();
+        let (before, rev) = (world.store.seq(), world.names_rev());
         let store = Arc::make_mut(&mut world.store);
         let reply = match request {
             Request::Join(join) => Reply::Join(store.join(now, wall, join)),
@@ -277,6 +291,9 @@ impl Game {
             Request::Read(query) => Reply::Read(store.read(now, query)),
         };
         self.mark(world, before, request, &reply);
+        if let Reply::Bind(answers) = &reply {
+            world.mark_bind(rev, answers);
+        }
         self.spread(world, before);
         reply
     }
@@ -376,6 +393,8 @@ impl World {
         let p = &mut self.processes[process];
         p.machine = None;
         p.leaderships.clear();
+        p.owned.clear();
+        p.asks.clear();
         p.hints.clear();
         self.letters.retain(|l| l.process != process || matches!(l.body, Body::Request(_)));
     }

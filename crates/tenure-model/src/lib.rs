@@ -6,6 +6,7 @@ mod check;
 mod config;
 mod game;
 mod marks;
+mod naming;
 mod properties;
 mod world;
 
@@ -14,4 +15,5 @@ pub use check::{Verdict, check, first_violation};
 pub use config::{Budget, Config, full, short};
 pub use game::Game;
 pub use marks::Mark;
+pub use naming::Owned;
 pub use world::{Broken, Leadership, Letter, Process, World};

@@ -31,13 +31,14 @@ fn run(worlds: Vec<Config>) -> bool {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut total = 0;
     let mut good = true;
-    println!("| world | members | elections | steps | distinct states | depth |");
-    println!("|---|---|---|---|---|---|");
+    println!("| world | members | elections | names | steps | distinct states | depth |");
+    println!("|---|---|---|---|---|---|---|");
     for world in worlds {
-        let Config { name, about, members, elections, horizon, .. } = world;
+        let Config { name, about, members, elections, names, horizon, .. } = world;
         let verdict = check(world, threads);
         let (states, depth) = (verdict.states, verdict.depth);
-        println!("| {name}: {about} | {members} | {elections} | {horizon} | {states} | {depth} |");
+        let of = format!("{members} | {elections} | {names} | {horizon}");
+        println!("| {name}: {about} | {of} | {states} | {depth} |");
         for violation in &verdict.violations {
             println!("BROKEN in {name}: {violation}");
         }

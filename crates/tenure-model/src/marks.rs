@@ -33,11 +33,23 @@ pub enum Mark {
     HandedOver,
     /// Nobody won because the election was paused (E6).
     Paused,
+    /// A name was taken, and its owner was told.
+    NameOwned,
+    /// The next owner of a name was another process.
+    NameMoved,
+    /// A name was lost because trust ended.
+    NameLost,
+    /// A take was refused, because the name is another's.
+    NameRefused,
+    /// A repeated take got the binding that it had made before (E2).
+    NameAdopted,
+    /// A drop came too late to matter (E1).
+    LateDrop,
 }
 
 impl Mark {
     /// All of them, in the order of their declaration.
-    pub const ALL: [Mark; 14] = [
+    pub const ALL: [Mark; 20] = [
         Mark::Elected,
         Mark::TakenOver,
         Mark::TrustEnded,
@@ -52,6 +64,12 @@ impl Mark {
         Mark::Left,
         Mark::HandedOver,
         Mark::Paused,
+        Mark::NameOwned,
+        Mark::NameMoved,
+        Mark::NameLost,
+        Mark::NameRefused,
+        Mark::NameAdopted,
+        Mark::LateDrop,
     ];
 }
 

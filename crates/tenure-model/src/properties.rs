@@ -6,6 +6,7 @@ use tenure_core::Query;
 
 use crate::game::Game;
 use crate::marks::Mark;
+use crate::naming::names;
 use crate::world::{Broken, World, elections, member_id};
 use crate::{Config, action::Action};
 
@@ -33,6 +34,13 @@ fn always() -> Vec<Property<Game>> {
         Property::always("numbers rise", |_, w: &World| w.broken != Some(Broken::NumberWentBack)),
         Property::always("released after the work", |_, w: &World| {
             w.broken != Some(Broken::ReleasedEarly)
+        }),
+        Property::always("never two own", |game: &Game, world: &World| {
+            names(&game.config).all(|name| world.owning(&name).count() <= 1)
+        }),
+        Property::always("tokens rise", |_, w: &World| w.broken != Some(Broken::TokenWentBack)),
+        Property::always("owned within the grant", |_, w: &World| {
+            w.broken != Some(Broken::OwnedBeyondGrant)
         }),
         Property::always("trust within the grant", |_, w: &World| {
             w.broken != Some(Broken::TrustBeyondGrant)
@@ -62,6 +70,12 @@ fn sometimes(mark: Mark) -> Property<Game> {
         Mark::Left => met!(Left, "left in order"),
         Mark::HandedOver => met!(HandedOver, "handed over"),
         Mark::Paused => met!(Paused, "held up by a pause"),
+        Mark::NameOwned => met!(NameOwned, "a name owned"),
+        Mark::NameMoved => met!(NameMoved, "a name moved"),
+        Mark::NameLost => met!(NameLost, "a name lost by the end of trust"),
+        Mark::NameRefused => met!(NameRefused, "a name refused"),
+        Mark::NameAdopted => met!(NameAdopted, "a repeated take adopted"),
+        Mark::LateDrop => met!(LateDrop, "a drop too late"),
     }
 }
 

@@ -6,13 +6,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use tenure_core::{
-    ElectionName, Hint, Incarnation, Input, Machine, MemberId, Mono, Priority, Profile, Reply,
-    Request, RequestId, StoreTraits, TermNumber, Timestamp,
+    ElectionName, Hint, Incarnation, Input, Machine, MemberId, Mono, Name, Priority, Profile,
+    Reply, Request, RequestId, StoreTraits, TermNumber, Timestamp, Token,
 };
 use tenure_store::MemoryState;
 
 use crate::config::{Budget, Config, STEP};
 use crate::marks::Marks;
+use crate::naming::Owned;
 
 /// How much of the journal the store keeps: enough to know the lives that
 /// ended, which is all that the protocol needs of it.
@@ -29,6 +30,10 @@ pub enum Broken {
     ReleasedEarly,
     /// Somebody trusted a term that the store does not have under its name.
     TrustBeyondGrant,
+    /// A token of a name came back.
+    TokenWentBack,
+    /// Somebody trusted a name that the store does not have under its life and token.
+    OwnedBeyondGrant,
 }
 
 /// A request on its way to the store, or a reply on its way back.
@@ -95,6 +100,12 @@ pub struct Process {
     pub stands: bool,
     /// The terms it works under.
     pub leaderships: Vec<Leadership>,
+    /// The names it works under.
+    pub owned: Vec<Owned>,
+    /// The names it waits for, by ticket.
+    pub asks: BTreeMap<u64, Name>,
+    /// How many tickets it has used.
+    pub tickets: u64,
     /// Hints on their way to it.
     pub hints: Vec<Hint>,
 }
@@ -114,6 +125,10 @@ pub struct World {
     pub left: Budget,
     /// Who was told that it had won which term.
     pub heard: BTreeMap<(ElectionName, TermNumber), Incarnation>,
+    /// Who was told last that it owns which name, and under which token.
+    pub owners: BTreeMap<Name, (Token, usize)>,
+    /// The newest token of each name in the store.
+    pub tokens: BTreeMap<Name, Token>,
     /// The first rule that was seen broken.
     pub broken: Option<Broken>,
     /// What the last step brought about. No part of the state.
@@ -130,6 +145,9 @@ impl World {
             cut: false,
             stands: true,
             leaderships: Vec::new(),
+            owned: Vec::new(),
+            asks: BTreeMap::new(),
+            tickets: 0,
             hints: Vec::new(),
         };
         let mut world = Self {
@@ -139,6 +157,8 @@ impl World {
             letters: Vec::new(),
             left: config.budget,
             heard: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            tokens: BTreeMap::new(),
             broken: None,
             seen: Marks::default(),
         };
@@ -168,6 +188,7 @@ impl World {
         for election in elections(config) {
             self.feed(process, Input::Stand { election, priority: Priority::default() });
         }
+        self.ask_for_names(config, process);
         Some(())
     }
 
@@ -230,6 +251,8 @@ impl Hash for World {
         self.letters.hash(state);
         self.left.hash(state);
         self.heard.hash(state);
+        self.owners.hash(state);
+        self.tokens.hash(state);
         self.broken.hash(state);
     }
 }

@@ -106,6 +106,24 @@ fn a_release_without_the_margin_is_caught() {
     caught(Mutation::NoMargin, "released after the work", &world(8, CUT));
 }
 
+fn name(horizon: u8, budget: Budget) -> Config {
+    Config { elections: 0, names: 1, ..world(horizon, budget) }
+}
+
+/// U1, U6: a name is trusted for no longer than the store keeps it for its owner, also while
+/// the owner is stopped and its machine is told nothing.
+#[test]
+fn a_name_that_is_trusted_beyond_its_grant_is_caught() {
+    let stopped = Budget { starved: 5, ..Budget::default() };
+    caught(Mutation::NamePastGrant, "owned within the grant", &name(7, stopped));
+}
+
+/// E4: the work under a name that was lost has the margin to stop in.
+#[test]
+fn a_name_that_is_dropped_without_the_margin_is_caught() {
+    caught(Mutation::NameDroppedEarly, "released after the work", &name(8, CUT));
+}
+
 /// E4, B7: who leaves gives everything back, so it waits for the work too.
 #[test]
 fn leaving_while_work_runs_is_caught() {
