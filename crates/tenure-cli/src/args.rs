@@ -159,9 +159,10 @@ pub(crate) struct ReleaseArgs {
                         winner could still ask for. It goes in small steps, and may be ended at any \
                         time.")]
 pub(crate) struct PurgeArgs {
-    /// Only elections of which no term began or ended for so long
-    #[arg(long, value_parser = span::parse, default_value = "90d", value_name = "DURATION")]
-    pub(crate) older_than: Duration,
+    /// Only elections of which no term began or ended for so long; else what the config file
+    /// says, else 90d
+    #[arg(long, value_parser = span::parse, value_name = "DURATION")]
+    pub(crate) older_than: Option<Duration>,
     /// Only say what would be removed
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -17,6 +17,8 @@ pub(crate) struct Config {
     pub(crate) color: Option<String>,
     /// Under `[run]`.
     pub(crate) run: RunConfig,
+    /// Under `[purge]`: how old what is removed must be.
+    pub(crate) older_than: Option<Duration>,
 }
 
 /// Defaults for `tenure run`.
@@ -30,8 +32,9 @@ pub(crate) struct RunConfig {
     pub(crate) endpoints: Vec<String>,
 }
 
-const TOP_KEYS: [&str; 4] = ["store", "namespace", "color", "run"];
+const TOP_KEYS: [&str; 5] = ["store", "namespace", "color", "run", "purge"];
 const RUN_KEYS: [&str; 6] = ["id", "preset", "ttl", "grace", "priority", "endpoints"];
+const PURGE_KEYS: [&str; 1] = ["older_than"];
 
 impl Config {
     /// Reads the file named, or the one in its usual place if there is one.
@@ -59,12 +62,8 @@ impl Config {
             format!("it is not TOML in line {line}: {}", error.message())
         })?;
         check_keys(&table, &TOP_KEYS, "")?;
-        let run = match table.remove("run") {
-            None => Table::new(),
-            Some(Value::Table(run)) => run,
-            Some(_) => return Err("run must be a table: write [run]".into()),
-        };
-        check_keys(&run, &RUN_KEYS, "run.")?;
+        let run = inner(&mut table, "run", &RUN_KEYS)?;
+        let purge = inner(&mut table, "purge", &PURGE_KEYS)?;
         let priority = whole(&run, "priority")?;
         Ok(Self {
             store: string(&table, "store")?,
@@ -78,6 +77,7 @@ impl Config {
                 priority,
                 endpoints: strings(&run, "endpoints")?,
             },
+            older_than: duration(&purge, "older_than")?,
         })
     }
 }
@@ -92,6 +92,17 @@ fn usual_place() -> Option<PathBuf> {
 pub(crate) fn xdg(variable: &str, below_home: &str) -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     set(variable).or_else(|| Some(set("HOME")?.join(below_home)))
+}
+
+/// The table of this name; an empty one if there is none.
+fn inner(table: &mut Table, name: &str, keys: &[&str]) -> Result<Table, String> {
+    let inner = match table.remove(name) {
+        None => Table::new(),
+        Some(Value::Table(inner)) => inner,
+        Some(_) => return Err(format!("{name} must be a table: write [{name}]")),
+    };
+    check_keys(&inner, keys, &format!("{name}."))?;
+    Ok(inner)
 }
 
 fn check_keys(table: &Table, known: &[&str], prefix: &str) -> Result<(), String> {
@@ -156,11 +167,14 @@ mod tests {
             grace = "500ms"
             priority = 7
             endpoints = ["h:1"]
+            [purge]
+            older_than = "30d"
         "#;
         let config = Config::parse(text).unwrap();
         assert_eq!(config.store.as_deref(), Some("sqlite:/var/lib/t.db"));
         assert_eq!(config.namespace.as_deref(), Some("billing"));
         assert_eq!(config.run.ttl, Some(Duration::from_secs(3)));
+        assert_eq!(config.older_than, Some(Duration::from_secs(30 * 86_400)));
         assert_eq!((config.run.priority, config.run.endpoints), (Some(7), vec!["h:1".to_owned()]));
         assert_eq!(Config::parse("").unwrap(), Config::default());
     }
@@ -176,6 +190,9 @@ mod tests {
             ("[run]\nendpoints = 'h:1'", "list of texts"),
             ("[run]\ngrase = '1s'", "run.grase is not a key; did you mean \"grace\"?"),
             ("run = 1", "write [run]"),
+            ("purge = '30d'", "write [purge]"),
+            ("[purge]\nolder_than = '30'", "older_than: \"30\" is not a duration"),
+            ("[purge]\nolder = '30d'", "purge.older is not a key"),
             ("= 5", "not TOML in line 1"),
             ("color = 'never'\nstore = 'postgres://u:hunter2@h", "not TOML in line 2"),
         ] {

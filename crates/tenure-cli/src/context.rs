@@ -1,6 +1,7 @@
 //! What every verb works with: which store, which namespace, how to answer.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tenure::{Builder, ElectionName, ElectionView, ErrorKind, Operator, Tenure};
 
@@ -21,6 +22,8 @@ pub(crate) struct Context {
     pub(crate) namespace: String,
     pub(crate) output: Output,
     pub(crate) run: RunConfig,
+    /// How old what `purge` removes must be, by the config file.
+    pub(crate) older_than: Option<Duration>,
 }
 
 impl Context {
@@ -45,7 +48,7 @@ impl Context {
         };
         let namespace = namespace.unwrap_or_else(|| "default".into());
         let output = Output::new(global.json, color);
-        Ok(Self { store, home, namespace, output, run: config.run })
+        Ok(Self { store, home, namespace, output, run: config.run, older_than: config.older_than })
     }
 
     /// Makes the directory of the default store, for a verb that may write to it.

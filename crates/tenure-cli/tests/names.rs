@@ -152,6 +152,13 @@ fn a_purge_forgets_what_nobody_uses(world: &World) {
     assert_eq!((&old["elections"], &old["complete"]), (&0.into(), &true.into()), "{old}");
     let dry = world.json(&["purge", "--older-than", "0s", "--dry-run"]);
     assert_eq!((&dry["elections"], &dry["dry_run"]), (&2.into(), &true.into()), "{dry}");
+    // The age may be a setting; the command line wins over it.
+    let config = world.path("config.toml");
+    std::fs::write(&config, "[purge]\nolder_than = \"0s\"\n").unwrap();
+    let set = ["--config", config.to_str().unwrap(), "purge", "--dry-run"];
+    assert_eq!(world.json(&set)["elections"], 2);
+    let wins = [&set[..], &["--older-than", "90d"]].concat();
+    assert_eq!(world.json(&wins)["elections"], 0);
     let text = world.text(&["purge", "--older-than", "0s"]);
     assert!(text.contains("2 elections"), "{text}");
     assert_eq!(world.code(&["status", "one"]), 4);

@@ -10,6 +10,8 @@ use crate::exit::Exit;
 use crate::failure::Outcome;
 use crate::output::say;
 
+/// The age, where neither the command line nor the config file says one.
+const AGE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// For how long steps may find nothing to count before the rest is left to another purge:
 /// somebody's transaction holds it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -18,7 +20,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 pub(crate) async fn run(context: &Context, args: &PurgeArgs) -> Outcome {
     let operator = context.operate().await?;
-    let first = Purge { dry_run: args.dry_run, ..Purge::older_than(args.older_than) };
+    let age = args.older_than.or(context.older_than).unwrap_or(AGE);
+    let first = Purge { dry_run: args.dry_run, ..Purge::older_than(age) };
     let purged = steps(&operator, first).await?;
     let out = context.output;
     if out.json {
