@@ -1,6 +1,7 @@
 //! Callers, replicas and leaders as processes of their own: this program again, which is
 //! told what to do and says when it was done.
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,12 +11,14 @@ use tenure_registry::{Change, Registry};
 use tokio_postgres::{AsyncMessage, NoTls};
 
 use crate::Outcome;
-use crate::words::{self, micros, quantile};
+use crate::words::{self, micros};
 
 /// Says that this program is to play a part, and which.
 pub(crate) const PART: &str = "play-a-part";
 /// The ttl of the actors' members.
 pub(crate) const TTL: Duration = Duration::from_secs(2);
+/// So many names a leader owns that is to be killed.
+const OWNED: usize = 1_000;
 
 /// A process that plays a part.
 pub(crate) struct Actor {
@@ -38,6 +41,10 @@ impl Actor {
 
     /// Waits for a line that begins with `word`, and gives the number in it.
     pub(crate) fn hear(&mut self, word: &str) -> Outcome<f64> {
+        Ok(self.line(word)?.trim().parse()?)
+    }
+
+    fn line(&mut self, word: &str) -> Outcome<String> {
         let mut line = String::new();
         loop {
             line.clear();
@@ -45,9 +52,15 @@ impl Actor {
                 return Err(format!("a process ended before it said {word:?}").into());
             }
             if let Some(rest) = line.trim_end().strip_prefix(word) {
-                return Ok(rest.trim().parse()?);
+                return Ok(rest.to_owned());
             }
         }
+    }
+
+    /// Waits for a line that begins with `word`, and gives the numbers in it.
+    pub(crate) fn hear_all(&mut self, word: &str) -> Outcome<Vec<f64>> {
+        let rest = self.line(word)?;
+        Ok(rest.split_whitespace().map(str::parse).collect::<Result<_, _>>()?)
     }
 
     pub(crate) fn order(&mut self, what: &str) -> Outcome {
@@ -100,6 +113,10 @@ pub(crate) async fn play(part: &str, url: &str, place: &str) -> Outcome {
     match part.split_once('-') {
         Some((count, seconds)) => call(&registry, count.parse()?, seconds.parse()?).await,
         None if part == "leader" => {
+            // What its death voids as well.
+            let value = Value::at(words::ENDPOINT)?;
+            let names = (0..OWNED).map(|n| (format!("leaders/{n}"), value.clone()));
+            let _owned = registry.register_all(names).await?;
             let _leadership = registry.leader_election().campaign().await?;
             say("elected", now())?;
             std::future::pending().await
@@ -137,8 +154,11 @@ async fn call(registry: &Registry, count: usize, seconds: f64) -> Outcome {
         all.extend(times);
     }
     say("count", all.len() as f64)?;
-    say("p50", quantile(&mut all, 0.5))?;
-    say("p99", quantile(&mut all, 0.99))?;
+    let mut line = String::from("times");
+    for time in &all {
+        write!(line, " {time:.0}")?;
+    }
+    writeln!(std::io::stdout().lock(), "{line}")?;
     // The names go with the process.
     std::future::pending().await
 }

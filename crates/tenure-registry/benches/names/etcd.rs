@@ -2,6 +2,8 @@
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -121,15 +123,20 @@ impl Caller {
     }
 }
 
-/// Puts so many keys, as many at once as there are callers; the microseconds it took.
+/// Puts so many keys, as many at once as there are callers; the microseconds it took. Each
+/// caller takes the next key as soon as it has its answer, so that none is idle before the end.
 pub(crate) async fn put_all(callers: &mut Vec<Caller>, prefix: &str, count: usize) -> Outcome<f64> {
-    let share = count.div_ceil(callers.len());
+    let next = Arc::new(AtomicUsize::new(0));
     let from = Instant::now();
     let mut tasks = Vec::new();
-    for (at, mut caller) in callers.drain(..).enumerate() {
-        let prefix = prefix.to_owned();
+    for mut caller in callers.drain(..) {
+        let (prefix, next) = (prefix.to_owned(), next.clone());
         tasks.push(tokio::spawn(async move {
-            for n in (at * share..(at + 1) * share).filter(|n| *n < count) {
+            loop {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                if n >= count {
+                    break;
+                }
                 let put = caller.put_if_absent(&format!("{prefix}{n}")).await;
                 put.map_err(|error| error.to_string())?;
             }

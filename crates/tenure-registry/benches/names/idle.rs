@@ -56,7 +56,7 @@ async fn listen(url: &str, told: Arc<AtomicU64>) -> Outcome<Client> {
     tokio::spawn(async move {
         while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
             if let AsyncMessage::Notification(note) = message
-                && note.payload().ends_with("\nn")
+                && note.payload().lines().skip(1).any(|line| line == "n")
             {
                 told.fetch_add(1, Ordering::Relaxed);
             }
