@@ -110,7 +110,19 @@ impl Registry {
         self.tenure().election(self.leader_key())
     }
 
-    /// The name of that election: other languages find the leader under it.
+    /// The name of that election: other languages find the leader under it. It says nothing
+    /// of a store: in which row and by which notifications other programs find it there
+    /// depends on the store and its schema, and is told in `docs/registry.md`.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// let tenure = tenure::Tenure::connect("memory:").await?;
+    /// let sessions = tenure_registry::Registry::open(&tenure, "sessions")?;
+    /// assert_eq!(sessions.leader_key(), "registry:sessions");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[must_use]
     pub fn leader_key(&self) -> String {
         format!("registry{SEPARATOR}{}", self.scope_name())

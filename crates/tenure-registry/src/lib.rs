@@ -1,5 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+/// The repository's front page: what it shows compiles (L3).
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct FrontPage;
+
 mod copy;
 mod error;
 mod follow;

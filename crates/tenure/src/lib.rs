@@ -1,10 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-/// The repository's front page: what it shows compiles (L3).
-#[cfg(all(doctest, feature = "postgres"))]
-#[doc = include_str!("../../../README.md")]
-pub struct FrontPage;
-
 mod client;
 mod connect;
 mod error;
