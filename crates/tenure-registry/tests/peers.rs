@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use tenure::testing::{Fault, Stage, StoreVerb};
-use tenure::{MemberId, Value};
+use tenure::{MemberId, Store, Value};
 use tenure_registry::{RegisterError, Registry};
 use tenure_testkit::within;
 
@@ -245,4 +245,57 @@ async fn a_late_answer_makes_no_second_owner() {
         Err(other) => panic!("{other}"),
     }
     assert!(theirs.is_current());
+}
+
+/// DGen 0.4.1: after the leader's death nothing is registered until there is another (740 ms
+/// at 200,000 names). Here nobody leads, and the clock stands still: whoever waited for a
+/// leader would wait for ever.
+#[tokio::test]
+async fn a_leaders_death_holds_no_registration_up() {
+    let (stage, a, b) = two().await;
+    let leader = Registry::open(&stage.connect("leader").await.unwrap(), "s").unwrap();
+    within(leader.ready()).await.unwrap();
+    let _standing = leader.stand().unwrap();
+    within(stage.until_led(a.leader_key())).await.unwrap();
+    let theirs = leader.register("of the leader", Value::empty()).await.unwrap();
+    // Nobody takes its place.
+    stage.pause(a.leader_key()).await.unwrap();
+    let operator = stage.connect("operator").await.unwrap();
+    operator.evict(&MemberId::new("leader").unwrap(), true).await.unwrap();
+    let mut kept = Vec::new();
+    for n in 0..50 {
+        let names = if n % 2 == 0 { &a } else { &b };
+        kept.push(within(names.register(&format!("n{n}"), Value::empty())).await.unwrap());
+    }
+    let taken = within(b.register("of the leader", Value::empty())).await.unwrap();
+    assert!(taken.token() > theirs.token());
+    assert!(b.leader().await.unwrap().is_none());
+}
+
+/// DGen: a `member_down` of an older life that arrives late removes the member that has come
+/// back, and with it its names. Here an end names a life: the late leave of the older one
+/// changes nothing.
+#[tokio::test]
+async fn the_late_end_of_an_older_life_takes_no_name_of_the_newer_one() {
+    let stage = Stage::new();
+    let member = stage.connect("m").await.unwrap();
+    let names = Registry::open(&member, "s").unwrap();
+    let first = within(names.register("n", Value::empty())).await.unwrap();
+    let older = names.lookup_consistent("n").await.unwrap().unwrap().owner.unwrap();
+    let operator = stage.connect("operator").await.unwrap();
+    operator.evict(&MemberId::new("m").unwrap(), true).await.unwrap();
+    let lost = async {
+        while first.is_current() {
+            stage.advance(Duration::from_millis(500)).await;
+        }
+    };
+    within(lost).await;
+    let again = within(names.register("n", Value::empty())).await.unwrap();
+    let newer = names.lookup_consistent("n").await.unwrap().unwrap().owner.unwrap();
+    assert!(newer.id == older.id && newer.incarnation != older.incarnation);
+    // The word of the older life's end comes once more.
+    stage.faults().leave(&tenure::Namespace::default(), &older).await.unwrap();
+    stage.advance(Duration::from_secs(5)).await;
+    assert!(again.is_current());
+    assert_eq!(names.lookup("n").unwrap().token(), again.token());
 }

@@ -1,6 +1,6 @@
 //! Real processes that are stopped and killed.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 
@@ -12,25 +12,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{Process, fresh_name, hear, open, postgres_url, role, say, within};
-use rustix::process::Signal;
+use common::{
+    Process, fresh_name, hear, open, postgres_url, role, say, seconds, setting, torment, within,
+};
 use tenure::Value;
-use tenure_testkit::{Dice, let_pass, let_pass_blocking, stamp};
+use tenure_testkit::{Dice, let_pass, stamp};
 
 const NAMES: usize = 100;
 const FIGHTERS: usize = 16;
 /// Short, so that a stopped process is past it in a moment.
 const TTL: Duration = Duration::from_millis(800);
 
-/// A number that a person may change for a longer run.
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
-
 /// Owns names at random, and writes down between which moments it surely did: from after the
 /// first time that `is_current()` was true to before the last time.
-async fn fight(file: &str, log: &str, me: &str) {
-    let names = open(&format!("sqlite:{file}"), "default", me, TTL).await;
+async fn fight(role: &[String]) {
+    let [url, ns, log, me] = role else { panic!("{role:?}") };
+    let names = open(url, ns, me, TTL).await;
     let stop = Arc::new(AtomicBool::new(false));
     let told = stop.clone();
     std::thread::spawn(move || {
@@ -64,58 +61,32 @@ async fn fight(file: &str, log: &str, me: &str) {
     }
 }
 
-/// U1, U2, U6: sixteen processes fight for a hundred names while they are stopped past their
-/// ttl and killed. On the clock that all processes of a machine share, no two intervals of
-/// ownership of a name overlap, and tokens rise. `TENURE_FIGHT_SECONDS=60` fights longer.
-#[test]
-fn no_name_has_two_owners_while_processes_are_stopped_and_killed() {
-    if let Some(role) = role() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        return runtime.block_on(fight(&role[0], &role[1], &role[2]));
-    }
+/// Sixteen processes fight for a hundred names while they are stopped past their ttl and
+/// killed. On the clock that all processes of a machine share, no two intervals of ownership
+/// of a name overlap, and tokens rise.
+fn fought(entry: &str, url: &str, ns: &str) {
     let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("names.db");
-    let start = |n: usize, life: usize| {
-        let log = dir.path().join(format!("log-{n}"));
-        let (file, log) = (file.to_str().unwrap(), log.to_str().unwrap());
-        let entry = "no_name_has_two_owners_while_processes_are_stopped_and_killed";
-        Process::start(entry, &[file, log, &format!("p{n}-{life}")])
-    };
-    let mut fighters: Vec<_> = (0..FIGHTERS).map(|n| start(n, 0)).collect();
-    let limit = Duration::from_secs(setting("TENURE_FIGHT_SECONDS", 6));
-    let (began, mut dice) = (Instant::now(), Dice::new(7));
-    let (mut stopped, mut kills) = (Vec::<(Instant, usize)>::new(), 0);
-    while began.elapsed() < limit || kills < 3 {
-        let_pass_blocking(Duration::from_millis(100), "the pace of the faults");
-        stopped.retain(|(at, n)| {
-            let goes_on = at.elapsed() > TTL * 2;
-            if goes_on {
-                fighters[*n].signal(Signal::CONT);
-            }
-            !goes_on
-        });
-        let n = dice.below(FIGHTERS);
-        if stopped.iter().any(|(_, other)| *other == n) {
-            continue;
-        }
-        match dice.below(4) {
-            0 => {
-                fighters[n].kill();
-                kills += 1;
-                fighters[n] = start(n, kills);
-            }
-            1 => {
-                fighters[n].signal(Signal::STOP);
-                stopped.push((Instant::now(), n));
-            }
-            _ => {}
+    let began = Instant::now();
+    // A machine that is busy takes longer until they fight.
+    for round in 0..20 {
+        let start = |n: usize, life: usize| {
+            let me = format!("p{n}-{round}-{life}");
+            let log = dir.path().join(&me);
+            Process::start(entry, &[url, ns, log.to_str().unwrap(), &me])
+        };
+        let done = torment(FIGHTERS, seconds("TENURE_FIGHT_SECONDS", 6), TTL, start);
+        let count = judge(read_logs(dir.path()));
+        println!("{:?}: {done:?}, {count} registrations", began.elapsed());
+        if count > NAMES {
+            return;
         }
     }
-    stopped.iter().for_each(|(_, n)| fighters[*n].signal(Signal::CONT));
-    fighters.iter_mut().for_each(Process::ends);
-    let held = read_logs(dir.path());
-    let count: usize = held.values().map(Vec::len).sum();
-    assert!(count > NAMES, "only {count} registrations: they do not fight");
+    panic!("they do not fight");
+}
+
+/// Says how many intervals of ownership there were, of which no two may overlap.
+fn judge(held: BTreeMap<String, Vec<Held>>) -> usize {
+    let count = held.values().map(Vec::len).sum();
     for (name, mut intervals) in held {
         intervals.sort();
         for pair in intervals.windows(2) {
@@ -124,6 +95,35 @@ fn no_name_has_two_owners_while_processes_are_stopped_and_killed() {
             assert!(end <= begin, "{name} was {one}'s until {end} and {two}'s from {begin}");
         }
     }
+    count
+}
+
+/// What this process does if it is one of those that fight.
+fn fights() -> bool {
+    let Some(role) = role() else { return false };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(fight(&role));
+    true
+}
+
+/// U1, U2, U6 on SQLite. `TENURE_FIGHT_SECONDS=60` fights longer.
+#[test]
+fn no_name_has_two_owners_while_processes_are_stopped_and_killed() {
+    if !fights() {
+        let dir = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", dir.path().join("names.db").display());
+        let entry = "no_name_has_two_owners_while_processes_are_stopped_and_killed";
+        fought(entry, &url, "default");
+    }
+}
+
+/// The same on PostgreSQL.
+#[test]
+fn no_name_has_two_owners_on_postgres_while_processes_are_stopped_and_killed() {
+    if !fights() {
+        let entry = "no_name_has_two_owners_on_postgres_while_processes_are_stopped_and_killed";
+        fought(entry, &postgres_url(), &fresh_name("fight"));
+    }
 }
 
 type Held = (u64, u64, u64, String);
@@ -131,8 +131,8 @@ type Held = (u64, u64, u64, String);
 /// Token, from, until and owner of each registration, by name.
 fn read_logs(dir: &Path) -> BTreeMap<String, Vec<Held>> {
     let mut held: BTreeMap<String, Vec<Held>> = BTreeMap::new();
-    for n in 0..FIGHTERS {
-        let text = std::fs::read_to_string(dir.join(format!("log-{n}"))).unwrap_or_default();
+    for log in std::fs::read_dir(dir).unwrap() {
+        let text = std::fs::read_to_string(log.unwrap().path()).unwrap();
         for line in text.lines() {
             let words: Vec<_> = line.split(' ').collect();
             // The last line of one that was killed may be cut short.
@@ -188,6 +188,33 @@ fn the_names_of_a_killed_process_go_together() {
         assert!(mine.token() > token);
         within(b.reached(mine.rev())).await.unwrap();
         assert_eq!(b.all().len(), 1);
+    });
+}
+
+/// DGen: a lock stays locked if the process that has it is killed. Here a lock is a name: it is
+/// free when the ttl of its owner is over, and whoever waits has it then, under a higher token.
+#[test]
+fn a_lock_of_a_killed_process_is_free() {
+    let entry = "a_lock_of_a_killed_process_is_free";
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let ttl = Duration::from_secs(3);
+    if let Some(role) = role() {
+        return runtime.block_on(async {
+            let names = open(&role[0], &role[1], "owner", ttl).await;
+            let held = names.lock("transition", Value::empty()).await.unwrap();
+            say(&held.token().to_string());
+            std::future::pending::<()>().await;
+        });
+    }
+    let (url, ns) = (postgres_url(), fresh_name("lock"));
+    let mut owner = Process::start(entry, &[&url, &ns]);
+    let token: u64 = owner.hears().parse().unwrap();
+    runtime.block_on(async {
+        let names = open(&url, &ns, "next", ttl).await;
+        assert!(names.register("transition", Value::empty()).await.is_err(), "it is locked");
+        owner.kill();
+        let next = within(names.lock("transition", Value::empty())).await.unwrap();
+        assert!(next.token().get() > token);
     });
 }
 

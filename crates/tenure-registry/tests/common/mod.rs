@@ -3,11 +3,12 @@
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tenure::Tenure;
 use tenure_registry::Registry;
+use tenure_testkit::{Dice, LIMIT, let_pass_blocking};
 pub use tenure_testkit::{fresh_name, within};
 
 /// Where the server is. `cargo xtask test` starts one.
@@ -18,7 +19,9 @@ pub fn postgres_url() -> String {
 
 /// A registry of a member of its own.
 pub async fn open(url: &str, ns: &str, id: &str, ttl: Duration) -> Registry {
-    let member = Tenure::builder(url).namespace(ns).id(id).ttl(ttl).connect().await.unwrap();
+    let member = Tenure::builder(url).namespace(ns).id(id).ttl(ttl);
+    // A short ttl makes short requests, of which one may fail on a busy machine.
+    let member = member.wait_for_store(LIMIT).connect().await.unwrap();
     let names = Registry::open(&member, "s").unwrap();
     within(names.ready()).await.unwrap();
     names
@@ -104,4 +107,65 @@ impl Drop for Process {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+/// A number that a person may change for a longer run.
+pub fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// The same, of seconds.
+pub fn seconds(name: &str, default: u64) -> Duration {
+    Duration::from_secs(setting(name, default))
+}
+
+/// How often processes were stopped beyond their ttl, and killed.
+#[derive(Clone, Copy, Debug)]
+pub struct Torments {
+    pub stops: usize,
+    pub kills: usize,
+}
+
+/// Starts processes, each with its number and its life, and hurts them for a while; then lets
+/// them come to their end.
+pub fn torment(
+    count: usize,
+    limit: Duration,
+    ttl: Duration,
+    start: impl Fn(usize, usize) -> Process,
+) -> Torments {
+    let mut processes: Vec<_> = (0..count).map(|n| start(n, 0)).collect();
+    let (began, mut dice) = (Instant::now(), Dice::new(7));
+    let mut stopped = Vec::<(Instant, usize)>::new();
+    let mut done = Torments { stops: 0, kills: 0 };
+    while began.elapsed() < limit || done.kills < 3 || done.stops < 3 {
+        let_pass_blocking(Duration::from_millis(100), "the pace of the faults");
+        stopped.retain(|(at, n)| {
+            let goes_on = at.elapsed() > ttl * 2;
+            if goes_on {
+                processes[*n].signal(Signal::CONT);
+            }
+            !goes_on
+        });
+        let n = dice.below(count);
+        if stopped.iter().any(|(_, other)| *other == n) {
+            continue;
+        }
+        match dice.below(4) {
+            0 => {
+                processes[n].kill();
+                done.kills += 1;
+                processes[n] = start(n, done.kills);
+            }
+            1 => {
+                processes[n].signal(Signal::STOP);
+                done.stops += 1;
+                stopped.push((Instant::now(), n));
+            }
+            _ => {}
+        }
+    }
+    stopped.iter().for_each(|(_, n)| processes[*n].signal(Signal::CONT));
+    processes.iter_mut().for_each(Process::ends);
+    done
 }
