@@ -12,7 +12,7 @@ use crate::books;
 use crate::clock::{self, Nanos};
 use crate::crew::Crew;
 use crate::failure::{Failure, Outcome};
-use crate::guarded::{Blow, Hit};
+use crate::guarded::Blow;
 use crate::keeper::Keeper;
 use crate::rollback::Past;
 use crate::schedule::{Aim, Fault, Planned};
@@ -244,15 +244,14 @@ impl<'r> Nemesis<'r> {
         }
     }
 
-    /// A program, its guardian, or both. What is not there is not hit, and is told as
-    /// what it was.
+    /// A program, its guardian, or both.
     fn strike(&mut self, aim: Aim, blow: Blow, lasting: Duration) -> Outcome {
         let (Aim::Leader(place) | Aim::Slot(place)) = aim;
         let programs = &mut self.crew.programs;
         let Some(place) = programs.aim(place, matches!(aim, Aim::Leader(_)))? else {
             return Ok(());
         };
-        let Some(Hit { blow, life }) = programs.strike(place, blow)? else { return Ok(()) };
+        let Some(life) = programs.strike(place, blow)? else { return Ok(()) };
         let slot = self.crew.size() + place;
         if blow == Blow::Silence {
             let fault = Fault::Guarded { aim, blow, lasting };

@@ -293,11 +293,7 @@ impl Dice<'_> {
         let (Aim::Leader(place) | Aim::Slot(place)) = aim;
         let blow = first.unwrap_or(blow);
         // A program that waits has no guardian to be hit.
-        let aim = match blow {
-            _ if first.is_some() => Aim::Leader(place),
-            Blow::Kill(Whom::Program) | Blow::Stop(Whom::Program) | Blow::Silence => aim,
-            Blow::Kill(_) | Blow::Stop(_) => Aim::Leader(place),
-        };
+        let aim = if blow.needs_a_guardian() { Aim::Leader(place) } else { aim };
         let lasting = match blow {
             Blow::Kill(Whom::Program | Whom::Guardian) => self.millis(50, 1_500),
             // Long enough for another to lead, where nothing keeps it from that.

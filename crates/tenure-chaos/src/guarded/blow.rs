@@ -40,14 +40,12 @@ impl Blow {
         }
     }
 
-    /// What comes of it where there is or is no guardian: a program that waits has none.
-    pub(super) fn on(self, guardian: bool) -> Option<Self> {
+    /// Whether it is meant for a guardian: a program that waits has none. To hit such a
+    /// program instead, again and again, would keep all of them from leading.
+    pub(crate) fn needs_a_guardian(self) -> bool {
         match self {
-            Self::Kill(_) | Self::Stop(_) if guardian => Some(self),
-            Self::Kill(Whom::Guardian) | Self::Stop(Whom::Guardian) => None,
-            Self::Kill(_) => Some(Self::Kill(Whom::Program)),
-            Self::Stop(_) => Some(Self::Stop(Whom::Program)),
-            Self::Silence => Some(self),
+            Self::Kill(whom) | Self::Stop(whom) => whom != Whom::Program,
+            Self::Silence => false,
         }
     }
 
@@ -110,15 +108,14 @@ mod tests {
         }
     }
 
-    /// A program that waits has no guardian.
+    /// A program that waits can be killed, stopped and cut off, and no more.
     #[test]
-    fn what_is_not_there_is_not_hit() {
-        for whom in [Whom::Program, Whom::Both, Whom::All] {
-            assert_eq!(Blow::Kill(whom).on(false), Some(Blow::Kill(Whom::Program)));
-            assert_eq!(Blow::Kill(whom).on(true), Some(Blow::Kill(whom)));
+    fn what_is_meant_for_a_guardian_needs_one() {
+        for whom in [Whom::Guardian, Whom::Both, Whom::All] {
+            assert!(Blow::Kill(whom).needs_a_guardian() && Blow::Stop(whom).needs_a_guardian());
         }
-        assert_eq!(Blow::Stop(Whom::Both).on(false), Some(Blow::Stop(Whom::Program)));
-        assert_eq!(Blow::Kill(Whom::Guardian).on(false), None);
-        assert_eq!(Blow::Stop(Whom::Guardian).on(false), None);
+        for blow in [Blow::Kill(Whom::Program), Blow::Stop(Whom::Program), Blow::Silence] {
+            assert!(!blow.needs_a_guardian());
+        }
     }
 }

@@ -55,15 +55,6 @@ struct Program {
     stopped: Vec<Process>,
 }
 
-/// What was really hit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hit {
-    /// What was done.
-    pub(crate) blow: Blow,
-    /// Which life of the place it was done to.
-    pub(crate) life: u32,
-}
-
 /// All guarded places.
 pub(crate) struct Programs {
     folder: PathBuf,
@@ -180,12 +171,14 @@ impl Programs {
         Ok(newest.and_then(|stamped| stamped.program.slot.checked_sub(self.options.workers)))
     }
 
-    /// Does it, as far as there is something to hit.
-    pub(crate) fn strike(&mut self, place: usize, blow: Blow) -> Outcome<Option<Hit>> {
+    /// Does it, if what it is meant for is there. Gives the life of the place that was hit.
+    pub(crate) fn strike(&mut self, place: usize, blow: Blow) -> Outcome<Option<u32>> {
         let Some(program) = self.places[place].as_mut() else { return Ok(None) };
         let worker = program.worker;
         let Helpers { guardian, watchman } = processes::helpers(id(&program.child));
-        let Some(blow) = blow.on(guardian.is_some()) else { return Ok(None) };
+        if blow.needs_a_guardian() && guardian.is_none() {
+            return Ok(None);
+        }
         self.watchmen += u32::from(watchman.is_some());
         let from = clock::now();
         let is_watched = watchman.is_some();
@@ -220,7 +213,7 @@ impl Programs {
         if self.options.store != StoreKind::Sqlite && !blow.is_promised(is_watched) {
             self.excuses.push(Excuse { program: worker, from, until: Nanos::MAX });
         }
-        Ok(Some(Hit { blow, life: worker.life }))
+        Ok(Some(worker.life))
     }
 
     fn kill(&mut self, place: usize) -> Outcome {
