@@ -127,7 +127,9 @@ impl Names {
         let mut waiting = Vec::new();
         let mut commands = Vec::new();
         for (name, wish, fence) in ops {
-            check(&name, &wish)?;
+            if let NameWish::Take { value } | NameWish::Change { value, .. } = &wish {
+                check(&name, value)?;
+            }
             if fence.is_some() && !traits.fenced {
                 return Err(self.shared.client.first_capabilities().without_fence().into());
             }
@@ -140,6 +142,25 @@ impl Names {
         }
         self.shared.send(Command::Bind(commands))?;
         Ok(waiting)
+    }
+
+    /// Refuses a value that no name of a member can have, before anything is asked.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// use tenure::{Name, Tenure, Value};
+    ///
+    /// let names = Tenure::connect("memory:").await?.names();
+    /// let name = Name::new("user/42")?;
+    /// assert!(names.accepts(&name, &Value::at("10.0.0.7:9000")?).is_ok());
+    /// let big = Value::empty().with_data(vec![0; 5_000])?;
+    /// assert!(names.accepts(&name, &big).is_err());
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub fn accepts(&self, name: &Name, value: &Value) -> Result<()> {
+        check(name, value)
     }
 
     /// Reads names from the store, all of one moment.
@@ -207,6 +228,19 @@ impl Drop for Open {
     }
 }
 
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // What arrived and was not received any more: the driver takes it for delivered.
+        self.outcome.close();
+        if let Ok(NameOutcome::Owned(owned)) = self.outcome.try_recv() {
+            let name = owned.name().clone();
+            let token = owned.token();
+            // A driver that is gone has left, and with it the name.
+            let _ = self.open.shared.send(Command::LetGoOfName { name, token });
+        }
+    }
+}
+
 impl Waiting {
     async fn outcome(mut self, until: Mono) -> Result<(NameOutcome, Arc<Shared>), NameError> {
         let shared = self.open.shared.clone();
@@ -250,8 +284,7 @@ impl Waiting {
 }
 
 /// Refuses what no store does.
-fn check(name: &Name, wish: &NameWish) -> Result<()> {
-    let (NameWish::Take { value } | NameWish::Change { value, .. }) = wish else { return Ok(()) };
+fn check(name: &Name, value: &Value) -> Result<()> {
     let len = value.data().len();
     if len <= MAX_VALUE {
         return Ok(());
