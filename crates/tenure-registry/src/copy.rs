@@ -16,6 +16,8 @@
 //!   the place of something newer.
 //! - Names that vanished because the store could not be asked (R5) are not told again as
 //!   changes: from then on the copy is [`Writer::is_partial`], and all names have to be read.
+//! - What this process says of its own names counts only above the revision that the store
+//!   has answered with: up to there the answer has said all, also that a name is gone.
 
 mod shard;
 
@@ -176,25 +178,50 @@ struct Released {
 pub(crate) struct Writer {
     copy: Arc<Copy>,
     owners: HashMap<Incarnation, Arc<Owner>>,
+    /// The lives that the newest answer named as owners. What is known of any other life
+    /// this process said itself, and may be a part of what it owns.
+    answered: HashSet<MemberRef>,
+    /// The revision of the newest answer. After a rollback it is lower than the copy's.
+    heard: Rev,
     /// What this process has given back, until the store's answers know of it: an answer that
     /// was on its way does not show it again.
     released: HashMap<Name, Released>,
     partial: bool,
 }
 
+/// What this process registered while a question was on its way.
+pub(crate) type Meanwhile = HashMap<Name, Binding>;
+
 impl Writer {
     pub(crate) fn new(copy: Arc<Copy>) -> Self {
-        Self { copy, owners: HashMap::new(), released: HashMap::new(), partial: false }
+        Self {
+            copy,
+            owners: HashMap::new(),
+            answered: HashSet::new(),
+            heard: Rev::START,
+            released: HashMap::new(),
+            partial: false,
+        }
     }
 
     /// When the first owner's ttl has run out, on this process's clock.
     pub(crate) fn next_end(&self) -> Option<Mono> {
-        self.owners.values().map(|owner| owner.until()).min()
+        self.next_end_after(Mono::ZERO)
+    }
+
+    /// The same, of those whose ttl runs out after this moment.
+    pub(crate) fn next_end_after(&self, at: Mono) -> Option<Mono> {
+        self.owners.values().map(|owner| owner.until()).filter(|end| *end > at).min()
     }
 
     /// Whether names are missing although the store did not say that they are gone.
     pub(crate) fn is_partial(&self) -> bool {
         self.partial
+    }
+
+    /// The lives of which the copy has every name, unless it [is partial](Self::is_partial).
+    pub(crate) fn answered(&self) -> &HashSet<MemberRef> {
+        &self.answered
     }
 
     /// The lives that own names.
@@ -209,7 +236,7 @@ impl Writer {
         &mut self,
         mut view: NamesView,
         asked: Mono,
-        meanwhile: &[Binding],
+        meanwhile: &Meanwhile,
     ) -> Vec<Delta> {
         let before = self.copy.root.load_full();
         if view.rev < before.rev && !view.whole {
@@ -217,7 +244,9 @@ impl Writer {
             return Vec::new();
         }
         self.pass_over_released(&mut view, asked);
-        let gone = self.take_owners(&view, asked, meanwhile);
+        let is_news = |own: &&Binding| view.rev == Rev::START || own.rev > view.rev;
+        let meanwhile: Vec<&Binding> = meanwhile.values().filter(is_news).collect();
+        let gone = self.take_owners(&view, asked, &meanwhile);
         let mut changes = Changes::of(&self.copy, &before);
         changes.clear_away(&gone);
         if view.whole {
@@ -225,23 +254,32 @@ impl Writer {
             // unless the store was rolled back or has no revision: then its word counts.
             let counts = view.rev < before.rev || view.rev == Rev::START;
             let newest = if counts { Rev::new(u64::MAX) } else { view.rev };
-            changes.keep_only(&view, newest, meanwhile);
+            changes.keep_only(&view, newest, &meanwhile);
+            self.partial = false;
         }
         for name in &view.gone {
             changes.remove(name, view.rev);
         }
-        for binding in view.bindings.into_iter().chain(meanwhile.iter().cloned()) {
+        for binding in view.bindings.into_iter().chain(meanwhile.into_iter().cloned()) {
             let owner = self.owner_of(&binding, asked);
             changes.insert(binding, owner);
         }
-        self.partial = false;
+        self.heard = view.rev;
+        self.answered = view.owners.into_iter().map(|(member, _)| member).collect();
         changes.publish(before.rev.max(view.rev))
     }
 
     /// Registrations of this process: they are seen here before the store is asked (R1).
     pub(crate) fn apply_own(&mut self, own: Vec<Binding>, asked: Mono) -> Vec<Delta> {
+        // Up to the revision that was answered the copy has what there is. One that is not
+        // there is over: its task told of it late.
+        let heard = self.heard;
+        let news = own.into_iter().filter(|own| heard == Rev::START || own.rev > heard);
         let with_owner = |binding: Binding| (self.owner_of(&binding, asked), binding);
-        let own: Vec<_> = own.into_iter().map(with_owner).collect();
+        let own: Vec<_> = news.map(with_owner).collect();
+        if own.is_empty() {
+            return Vec::new();
+        }
         self.change(|changes| {
             own.into_iter().for_each(|(owner, binding)| changes.insert(binding, owner));
         })
@@ -271,8 +309,9 @@ impl Writer {
         self.change(|changes| changes.clear_away(&ended))
     }
 
-    /// Takes out of an answer what this process has given back since. What was given back
-    /// before the question was asked, and is not in the answer, is done with.
+    /// Takes out of an answer what this process has given back since. What the answer knows
+    /// to be over is done with, and so is what was given back before the question was asked
+    /// and is not in the answer.
     fn pass_over_released(&mut self, view: &mut NamesView, asked: Mono) {
         if self.released.is_empty() {
             return;
@@ -290,11 +329,12 @@ impl Writer {
         let gone: HashSet<_> = view.gone.iter().collect();
         let lives: HashSet<_> = view.owners.iter().map(|(member, _)| member.incarnation).collect();
         self.released.retain(|name, Released { token, life, at }| {
-            let is_known = view.whole && !there.contains(name)
+            let is_over = gone.contains(name) && view.rev.get() > token.get()
+                || bound.get(name).is_some_and(|newer| newer > token);
+            let is_absent = view.whole && !there.contains(name)
                 || gone.contains(name)
-                || bound.get(name).is_some_and(|newer| newer > token)
                 || life.is_some_and(|life| !lives.contains(&life));
-            *at >= asked || !is_known
+            !is_over && (*at >= asked || !is_absent)
         });
     }
 
@@ -310,7 +350,7 @@ impl Writer {
         &mut self,
         view: &NamesView,
         asked: Mono,
-        meanwhile: &[Binding],
+        meanwhile: &[&Binding],
     ) -> HashSet<Incarnation> {
         for (member, remaining) in &view.owners {
             self.owner(member, *remaining, asked);
@@ -404,11 +444,11 @@ impl Changes {
     }
 
     /// These are all names: what is not among them, and not newer than `newest`, is gone.
-    fn keep_only(&mut self, view: &NamesView, newest: Rev, meanwhile: &[Binding]) {
+    fn keep_only(&mut self, view: &NamesView, newest: Rev, meanwhile: &[&Binding]) {
         if self.shards.iter().all(|shard| shard.is_empty()) {
             return;
         }
-        let all = view.bindings.iter().chain(meanwhile);
+        let all = view.bindings.iter().chain(meanwhile.iter().copied());
         let named: HashMap<&Name, Rev> = all.map(|b| (&b.name, b.rev)).collect();
         // One that is bound anew at an older revision is removed too, and comes again.
         let over = |entry: &&Arc<Entry>| named.get(&entry.name).is_none_or(|rev| *rev < entry.rev);
@@ -427,7 +467,7 @@ impl Changes {
         let is_over = |entry: &&Arc<Entry>| {
             entry.owner.as_ref().is_some_and(|owner| gone.contains(&owner.member.incarnation))
         };
-        for shard in &mut self.shards {
+        for shard in self.shards.iter_mut().filter(|shard| shard.has_any(gone)) {
             let over: Vec<_> = shard.entries().filter(is_over).map(|e| e.name.clone()).collect();
             for name in over {
                 let Some(entry) = Arc::make_mut(shard).remove(&name) else { continue };

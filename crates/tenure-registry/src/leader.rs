@@ -83,12 +83,16 @@ impl Registry {
         value: Value,
         leadership: &Leadership,
     ) -> Result<Option<Registered>, RegisterError> {
-        let mut watch = self.watch(name);
         let full = self.full(name)?;
+        let mut waiter = self.waiter(full.clone());
         loop {
             let names = self.names();
-            let take = names.take_fenced(full.clone(), value.clone(), leadership);
-            let binding = match take.await {
+            waiter.asks();
+            let answer = names.take_fenced(full.clone(), value.clone(), leadership).await;
+            if let Ok(_) | Err(NameError::Taken(_)) = &answer {
+                waiter.is_answered();
+            }
+            let binding = match answer {
                 Ok(taken) => return Ok(Some(self.registered(taken).await)),
                 Err(NameError::Taken(binding)) => binding,
                 Err(NameError::Fenced { .. } | NameError::Gone(_)) => return Ok(None),
@@ -98,7 +102,7 @@ impl Registry {
             };
             tracing::info!(target: "tenure", name, token = binding.token.get(), "a singleton waits for its name, which another has");
             tokio::select! {
-                () = self.freed(name, &binding, &mut watch) => {}
+                () = self.freed(&binding, &waiter) => {}
                 _ = leadership.stopping() => return Ok(None),
             }
         }

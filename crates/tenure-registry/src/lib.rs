@@ -11,7 +11,9 @@ mod follow;
 mod handles;
 mod keep;
 mod leader;
+mod read;
 mod registry;
+mod waiters;
 mod watch;
 
 pub use error::RegisterError;

@@ -87,9 +87,12 @@ impl Registry {
         let names = names.into_iter().map(full).collect::<Result<Vec<_>, RegisterError>>()?;
         let answers = self.names().take_all(names).await?;
         let own = answers.iter().flatten().map(tenure::Registration::binding).collect();
-        self.follower.overlay(own).await;
+        // Handles first: a caller who stops waiting gives the names back, and says so here.
         let registered = |taken| Registered::new(taken, self.clone());
-        Ok(answers.into_iter().map(|a| a.map(registered).map_err(RegisterError::from)).collect())
+        let answers = answers.into_iter().map(|a| a.map(registered).map_err(RegisterError::from));
+        let answers = answers.collect();
+        self.follower.overlay(own).await;
+        Ok(answers)
     }
 
     /// Finds a name, or registers it with what `make` gives. Of several who ask at once, one
@@ -179,8 +182,11 @@ impl Registry {
     }
 
     pub(crate) async fn registered(&self, taken: tenure::Registration) -> Registered {
-        self.follower.overlay(vec![taken.binding()]).await;
-        Registered::new(taken, self.clone())
+        let binding = taken.binding();
+        // The handle first: a caller who stops waiting gives the name back, and says so here.
+        let registered = Registered::new(taken, self.clone());
+        self.follower.overlay(vec![binding]).await;
+        registered
     }
 
     pub(crate) fn full(&self, name: &str) -> Result<Name, RegisterError> {

@@ -64,8 +64,8 @@ async fn a_value_over_the_limit_is_refused_and_holds_no_other_name_up() {
     let mine = within(names.register("n", Value::empty())).await.unwrap();
     assert!(within(mine.set(big.clone())).await.is_err());
     assert!(mine.is_current());
-    let mut kept = names.keep("m", big).unwrap();
-    assert!(within(kept.held()).await.is_none(), "it is not tried again and again");
+    let refused = names.keep("m", big).unwrap_err().to_string();
+    assert!(refused.contains("4097 bytes"), "it is not tried again and again: {refused}");
     let most = Value::empty().with_data(vec![0; 4_096]).unwrap();
     within(names.register("o", most)).await.unwrap().release().await.unwrap();
 }

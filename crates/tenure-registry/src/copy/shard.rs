@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use tenure::{Name, Value};
+use tenure::{Incarnation, Name, Value};
 
 use super::Entry;
 
@@ -47,6 +47,8 @@ impl Eq for Named {}
 pub(super) struct Shard {
     names: HashSet<Named>,
     index: HashMap<Arc<str>, Vec<Arc<Entry>>>,
+    /// How many of the names each life owns: the end of one that owns few looks at few shards.
+    lives: HashMap<Incarnation, usize>,
 }
 
 impl Shard {
@@ -62,9 +64,17 @@ impl Shard {
         self.names.iter().map(|Named(entry)| entry)
     }
 
+    /// Whether a name here belongs to one of these lives.
+    pub(super) fn has_any(&self, lives: &HashSet<Incarnation>) -> bool {
+        lives.iter().any(|life| self.lives.contains_key(life))
+    }
+
     pub(super) fn put(&mut self, entry: Arc<Entry>) {
         if let Some(Named(old)) = self.names.replace(Named(entry.clone())) {
-            self.leave_index(&old);
+            self.forget(&old);
+        }
+        if let Some(owner) = &entry.owner {
+            *self.lives.entry(owner.member.incarnation).or_default() += 1;
         }
         for pair in pairs(&entry.value) {
             match self.index.get_mut(&*pair) {
@@ -76,7 +86,7 @@ impl Shard {
 
     pub(super) fn remove(&mut self, name: &Name) -> Option<Arc<Entry>> {
         let Named(old) = self.names.take(name.as_str())?;
-        self.leave_index(&old);
+        self.forget(&old);
         Some(old)
     }
 
@@ -86,7 +96,16 @@ impl Shard {
         pairs.iter().map(list).min_by_key(|list| list.len()).unwrap_or(&[])
     }
 
-    fn leave_index(&mut self, old: &Arc<Entry>) {
+    /// Leaves out of the index, and of the counts, what is not among the names any more.
+    fn forget(&mut self, old: &Arc<Entry>) {
+        if let Some(life) = old.owner.as_ref().map(|owner| owner.member.incarnation)
+            && let Some(count) = self.lives.get_mut(&life)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.lives.remove(&life);
+            }
+        }
         for pair in pairs(&old.value) {
             let Some(list) = self.index.get_mut(&*pair) else { continue };
             list.retain(|entry| !Arc::ptr_eq(entry, old));

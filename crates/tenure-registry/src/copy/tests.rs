@@ -41,8 +41,8 @@ const NOW: Mono = Mono::from_millis(1_000);
 fn the_names_of_a_gone_life_vanish_and_no_others() {
     let (copy, mut writer) = writer();
     let all = vec![binding("a", 1, 1, 1), binding("b", 2, 2, 2), binding("c", 1, 3, 3)];
-    writer.apply(NamesView { whole: true, ..view(3, all, &[1, 2]) }, NOW, &[]);
-    let deltas = writer.apply(view(3, vec![], &[2]), NOW, &[]);
+    writer.apply(NamesView { whole: true, ..view(3, all, &[1, 2]) }, NOW, &Meanwhile::new());
+    let deltas = writer.apply(view(3, vec![], &[2]), NOW, &Meanwhile::new());
     assert_eq!(deltas.len(), 2);
     assert!(copy.get("a").is_none() && copy.get("c").is_none());
     assert!(copy.get("b").is_some());
@@ -52,9 +52,9 @@ fn the_names_of_a_gone_life_vanish_and_no_others() {
 #[test]
 fn an_answer_that_was_overtaken_changes_nothing() {
     let (copy, mut writer) = writer();
-    writer.apply(view(5, vec![binding("a", 1, 5, 5)], &[1]), NOW, &[]);
+    writer.apply(view(5, vec![binding("a", 1, 5, 5)], &[1]), NOW, &Meanwhile::new());
     let late = NamesView { gone: vec![Name::new("a").unwrap()], ..view(4, vec![], &[1]) };
-    assert!(writer.apply(late, NOW, &[]).is_empty());
+    assert!(writer.apply(late, NOW, &Meanwhile::new()).is_empty());
     assert_eq!((copy.get("a").unwrap().0.token, copy.stand().rev), (Token::new(5), Rev::new(5)));
 }
 
@@ -63,15 +63,15 @@ fn an_answer_that_was_overtaken_changes_nothing() {
 #[test]
 fn own_registrations_are_seen_at_once_and_outlive_older_answers() {
     let (copy, mut writer) = writer();
-    writer.apply(view(1, vec![binding("x", 2, 1, 1)], &[2]), NOW, &[]);
+    writer.apply(view(1, vec![binding("x", 2, 1, 1)], &[2]), NOW, &Meanwhile::new());
     writer.apply_own(vec![binding("a", 1, 7, 7)], NOW);
     assert!(copy.get("a").is_some());
     assert_eq!(copy.stand().rev, Rev::new(1), "the copy has not read that far");
     let whole = NamesView { whole: true, ..view(6, vec![], &[1]) };
-    writer.apply(whole, NOW, &[]);
+    writer.apply(whole, NOW, &Meanwhile::new());
     assert!(copy.get("a").is_some(), "it is newer than the answer");
     let gone = NamesView { gone: vec![Name::new("a").unwrap()], ..view(8, vec![], &[]) };
-    writer.apply(gone, NOW, &[]);
+    writer.apply(gone, NOW, &Meanwhile::new());
     assert!(copy.get("a").is_none());
 }
 
@@ -82,9 +82,9 @@ fn a_released_name_is_not_shown_by_an_older_answer() {
     let (copy, mut writer) = writer();
     writer.apply_own(vec![binding("a", 1, 7, 7)], NOW);
     writer.drop_own(&Name::new("a").unwrap(), Token::new(7), NOW);
-    writer.apply(view(7, vec![binding("a", 1, 7, 7)], &[1]), NOW, &[]);
+    writer.apply(view(7, vec![binding("a", 1, 7, 7)], &[1]), NOW, &Meanwhile::new());
     assert!(copy.get("a").is_none());
-    writer.apply(view(9, vec![binding("a", 2, 9, 9)], &[1, 2]), NOW, &[]);
+    writer.apply(view(9, vec![binding("a", 2, 9, 9)], &[1, 2]), NOW, &Meanwhile::new());
     assert_eq!(copy.get("a").unwrap().0.token, Token::new(9));
 }
 
@@ -93,9 +93,9 @@ fn a_released_name_is_not_shown_by_an_older_answer() {
 fn a_rolled_back_store_is_believed() {
     let (copy, mut writer) = writer();
     let all = vec![binding("a", 1, 8, 8), binding("b", 1, 9, 9)];
-    writer.apply(view(9, all, &[1]), NOW, &[]);
+    writer.apply(view(9, all, &[1]), NOW, &Meanwhile::new());
     let back = NamesView { whole: true, ..view(3, vec![binding("b", 2, 3, 3)], &[2]) };
-    writer.apply(back, NOW, &[]);
+    writer.apply(back, NOW, &Meanwhile::new());
     assert!(copy.get("a").is_none());
     assert_eq!(copy.get("b").unwrap().0.token, Token::new(3));
 }
@@ -104,7 +104,7 @@ fn a_rolled_back_store_is_believed() {
 #[test]
 fn names_vanish_with_their_owners_ttl() {
     let (copy, mut writer) = writer();
-    writer.apply(view(1, vec![binding("a", 1, 1, 1)], &[1]), NOW, &[]);
+    writer.apply(view(1, vec![binding("a", 1, 1, 1)], &[1]), NOW, &Meanwhile::new());
     let end = writer.next_end().unwrap();
     assert_eq!(end, NOW + Duration::from_secs(10));
     assert!(writer.expire(NOW).is_empty());
@@ -125,7 +125,7 @@ fn a_query_looks_at_few_of_many_names() {
         },
         ..binding(&format!("n{n}"), 1, n + 1, n + 1)
     };
-    writer.apply(view(20_000, (0..20_000).map(of).collect(), &[1]), NOW, &[]);
+    writer.apply(view(20_000, (0..20_000).map(of).collect(), &[1]), NOW, &Meanwhile::new());
     let looked = std::cell::Cell::new(0);
     let query = |pairs: &[String]| {
         looked.set(0);
@@ -140,9 +140,9 @@ fn a_query_looks_at_few_of_many_names() {
     assert_eq!(query(&[pair("role", "worker")]), 20_000);
     assert_eq!(query(&[pair("role", "cook"), pair("role", "worker")]), 0);
     let moved = Binding { value: value(&[("zone", "y")]), ..binding("n3", 1, 4, 20_001) };
-    writer.apply(view(20_001, vec![moved], &[1]), NOW, &[]);
+    writer.apply(view(20_001, vec![moved], &[1]), NOW, &Meanwhile::new());
     assert_eq!((query(&both), query(&[pair("zone", "y")])), (9, 1));
-    writer.apply(view(20_001, vec![], &[]), NOW, &[]);
+    writer.apply(view(20_001, vec![], &[]), NOW, &Meanwhile::new());
     assert_eq!((query(&both), query(&[pair("zone", "y")])), (0, 0));
 }
 
@@ -151,14 +151,14 @@ fn a_query_looks_at_few_of_many_names() {
 #[test]
 fn a_registration_made_meanwhile_is_not_taken_for_gone() {
     let (copy, mut writer) = writer();
-    writer.apply(NamesView { whole: true, ..view(3, vec![], &[]) }, NOW, &[]);
+    writer.apply(NamesView { whole: true, ..view(3, vec![], &[]) }, NOW, &Meanwhile::new());
     let own = binding("a", 1, 4, 4);
     writer.apply_own(vec![own.clone()], NOW);
     for whole in [false, true] {
         let deltas = writer.apply(
             NamesView { whole, ..view(3, vec![], &[]) },
             NOW,
-            std::slice::from_ref(&own),
+            &Meanwhile::from([(own.name.clone(), own.clone())]),
         );
         assert!(deltas.is_empty(), "{deltas:?}");
         assert!(copy.get("a").is_some());
@@ -169,9 +169,9 @@ fn a_registration_made_meanwhile_is_not_taken_for_gone() {
 #[test]
 fn a_revision_never_goes_back() {
     let (copy, mut writer) = writer();
-    writer.apply(view(9, vec![binding("a", 1, 9, 9)], &[1]), NOW, &[]);
+    writer.apply(view(9, vec![binding("a", 1, 9, 9)], &[1]), NOW, &Meanwhile::new());
     let back = NamesView { whole: true, ..view(3, vec![binding("a", 2, 3, 3)], &[2]) };
-    writer.apply(back, NOW, &[]);
+    writer.apply(back, NOW, &Meanwhile::new());
     assert_eq!((copy.get("a").unwrap().0.token, copy.stand().rev), (Token::new(3), Rev::new(9)));
 }
 
@@ -223,7 +223,7 @@ fn across_random_gaps_the_copy_equals_the_store() {
         let mut lives: Vec<_> =
             store.values().map(|b| b.owner.as_ref().unwrap().incarnation.as_u128()).collect();
         lives.dedup();
-        writer.apply(NamesView { gone, ..view(rev, changed, &lives) }, NOW, &[]);
+        writer.apply(NamesView { gone, ..view(rev, changed, &lives) }, NOW, &Meanwhile::new());
         let (there, at) = copy.select(|_| true);
         let there: Vec<_> = there.iter().map(|e| (e.name.to_string(), e.token, e.rev)).collect();
         let wanted: Vec<_> = store.values().map(|b| (b.name.to_string(), b.token, b.rev)).collect();
@@ -232,4 +232,79 @@ fn across_random_gaps_the_copy_equals_the_store() {
         wanted.sort();
         assert_eq!((there, at.rev), (wanted, Rev::new(rev)));
     }
+}
+
+/// What this process says of its own names counts only above what the store has answered: a
+/// name that was bound and is gone again is not shown, neither when its word comes after the
+/// answer nor when it came while the answer was on its way.
+#[test]
+fn a_late_word_of_a_name_that_is_gone_does_not_show_it() {
+    let (copy, mut writer) = writer();
+    writer.apply(view(3, vec![binding("x", 1, 3, 3)], &[1]), NOW, &Meanwhile::new());
+    let own = binding("a", 1, 5, 5);
+    let gone = NamesView { gone: vec![own.name.clone()], ..view(7, vec![], &[1]) };
+    let meanwhile = Meanwhile::from([(own.name.clone(), own.clone())]);
+    writer.apply(gone, NOW, &meanwhile);
+    assert!(copy.get("a").is_none(), "the answer knew better");
+    assert!(writer.apply_own(vec![own], NOW).is_empty());
+    assert!(copy.get("a").is_none(), "and still does");
+    writer.apply_own(vec![binding("a", 1, 8, 8)], NOW);
+    assert!(copy.get("a").is_some(), "a newer one is news");
+}
+
+/// R1, R5: an answer of what changed, to a question from before names vanished here, does not
+/// make the copy complete.
+#[test]
+fn a_copy_stays_partial_until_all_names_were_read() {
+    let (copy, mut writer) = writer();
+    writer.apply(view(1, vec![binding("a", 1, 1, 1)], &[1]), NOW, &Meanwhile::new());
+    writer.expire(NOW + Duration::from_secs(11));
+    writer.apply(view(1, vec![], &[1]), NOW, &Meanwhile::new());
+    assert!(copy.get("a").is_none() && writer.is_partial());
+    let all = NamesView { whole: true, ..view(1, vec![binding("a", 1, 1, 1)], &[1]) };
+    writer.apply(all, NOW, &Meanwhile::new());
+    assert!(copy.get("a").is_some() && !writer.is_partial());
+}
+
+/// A name that was given back is forgotten with the answer that says so, also where that was
+/// on its way before: no later answer says it again.
+#[test]
+fn what_was_given_back_is_remembered_no_longer_than_needed() {
+    let (_, mut writer) = writer();
+    for n in 0..10 {
+        let token = 2 * n + 2;
+        writer.apply_own(vec![binding("a", 1, token, token)], NOW);
+        let asked = NOW + Duration::from_millis(n);
+        writer.drop_own(&Name::new("a").unwrap(), Token::new(token), asked);
+        let older =
+            NamesView { gone: vec![Name::new("a").unwrap()], ..view(token - 1, vec![], &[1]) };
+        writer.apply(older, asked, &Meanwhile::new());
+        assert_eq!(writer.released.len(), 1, "that one was dropped before");
+        let gone =
+            NamesView { gone: vec![Name::new("a").unwrap()], ..view(token + 1, vec![], &[1]) };
+        writer.apply(gone, asked, &Meanwhile::new());
+        assert!(writer.released.is_empty());
+    }
+}
+
+/// A life that owns one name comes and goes at the same cost however many names others own:
+/// what is looked at is one part of the copy.
+#[test]
+fn the_end_of_a_life_with_one_name_does_not_look_at_all_names() {
+    let shards_with = |others: u64| {
+        let (copy, mut writer) = writer();
+        let all = (1..=others).map(|n| binding(&format!("n{n}"), 1, n, n)).collect();
+        writer.apply(view(others, all, &[1]), NOW, &Meanwhile::new());
+        let rev = others + 1;
+        writer.apply(view(rev, vec![binding("x", 2, rev, rev)], &[1, 2]), NOW, &Meanwhile::new());
+        let of = HashSet::from([Incarnation::from_u128(2)]);
+        let root = copy.root.load();
+        let count = root.shards.iter().filter(|shard| shard.has_any(&of)).count();
+        writer.apply(view(rev, vec![], &[1]), NOW, &Meanwhile::new());
+        assert!(copy.get("x").is_none() && copy.get("n1").is_some());
+        let root = copy.root.load();
+        assert!(root.shards.iter().all(|shard| !shard.has_any(&of)), "nothing is left of it");
+        count
+    };
+    assert_eq!([shards_with(1), shards_with(20_000)], [1, 1]);
 }
