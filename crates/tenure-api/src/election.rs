@@ -168,6 +168,18 @@ pub struct StatusOfAll {
     pub store: StoreHealth,
     /// Its elections.
     pub elections: Vec<Status>,
+    /// Its names, if they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<NameCounts>,
+}
+
+/// How many names are bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameCounts {
+    /// Names that are bound.
+    pub bound: u64,
+    /// Lives that own some of them.
+    pub owners: u64,
 }
 
 /// The answer of `tenure elections`.

@@ -15,14 +15,14 @@ mod words;
 pub use answers::*;
 pub use doctor::{Finding, Findings};
 pub use election::{
-    Candidate, Election, Elections, Ended, Leader, Metadata, Paused, Reserved, Status, StatusOfAll,
-    StatusOfOne, StepDown, StoreHealth,
+    Candidate, Election, Elections, Ended, Leader, Metadata, NameCounts, Paused, Reserved, Status,
+    StatusOfAll, StatusOfOne, StepDown, StoreHealth,
 };
 pub use history::{ElectionHistory, Flapping, History, PastTerm};
 pub use journal::{Entry, Happening};
 pub use member::{Member, Members};
 pub use moment::{BadMoment, Moment};
-pub use name::{BoundName, BoundNames, NameChange, NameNews};
+pub use name::{BoundName, BoundNames, NameChange, NameNews, NameOwner, NameOwners};
 pub use words::{Cause, Event, Loss, UnknownWord, Verdict, because};
 
 /// A duration as answers have it: whole milliseconds.

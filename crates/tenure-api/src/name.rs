@@ -1,7 +1,7 @@
 //! Names, as `tenure names` and `tenure lookup` answer.
 
 use serde::{Deserialize, Serialize};
-use tenure_core::Binding;
+use tenure_core::{Binding, MemberRef, Rev};
 
 use crate::{Metadata, Moment, millis};
 
@@ -82,4 +82,44 @@ pub struct NameChange {
     pub what: NameNews,
     /// The binding, if there is one.
     pub binding: Option<BoundName>,
+}
+
+/// The line with which `tenure watch --names` begins when it resumes: a name whose owner is
+/// none of these is free, although no line says so.
+///
+/// ```
+/// use tenure_api::NameOwners;
+/// use tenure_core::{Incarnation, MemberId, MemberRef, Rev};
+///
+/// let life = MemberRef::new(MemberId::new("web-1").unwrap(), Incarnation::from_u128(1));
+/// let line = NameOwners::new(Rev::new(7), &[life]);
+/// assert_eq!((line.rev, &*line.owners[0].owner), (7, "web-1"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameOwners {
+    /// The revision at which they were the owners.
+    pub rev: u64,
+    /// Every life that owns a name of the namespace.
+    pub owners: Vec<NameOwner>,
+}
+
+/// One life that owns names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameOwner {
+    /// The member's id.
+    pub owner: String,
+    /// Which life of that member.
+    pub incarnation: String,
+}
+
+impl NameOwners {
+    /// The lives that own names at a revision.
+    #[must_use]
+    pub fn new(rev: Rev, lives: &[MemberRef]) -> Self {
+        let owner = |life: &MemberRef| NameOwner {
+            owner: life.id.to_string(),
+            incarnation: life.incarnation.to_string(),
+        };
+        Self { rev: rev.get(), owners: lives.iter().map(owner).collect() }
+    }
 }

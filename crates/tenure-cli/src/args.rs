@@ -62,7 +62,7 @@ pub(crate) enum Command {
     /// Run a command only while owning a name
     Register(Box<RegisterArgs>),
     /// Show who leads, since when, and who waits
-    Status(NameArgs),
+    Status(StatusArgs),
     /// Print every change as it happens
     Watch(WatchArgs),
     /// Show past terms: who, how long, why they ended
@@ -207,11 +207,13 @@ impl Command {
     }
 }
 
-/// A verb about one election or all.
 #[derive(Args, Debug)]
-pub(crate) struct NameArgs {
+pub(crate) struct StatusArgs {
     /// The election; all if none is named
     pub(crate) name: Option<String>,
+    /// Count the names that are bound, too: every one of them is read
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) names: bool,
 }
 
 /// A verb about one election.

@@ -140,6 +140,33 @@ fn a_watch_of_names_tells_each_change_on_sqlite() {
     a_watch_of_names_tells_each_change(&World::new());
 }
 
+/// Q8: a watch that resumes tells what changed in between: what is free by now, who owns names
+/// (so that a name of any other is free), and what is bound. Counts are told on request.
+#[test]
+fn a_watch_of_names_that_resumes_tells_what_is_free() {
+    let world = World::new();
+    world.text(&["register", "-q", "other", "--", "true"]);
+    let from = world.json(&["names"])["rev"].to_string();
+    world.text(&["register", "-q", "s:gone", "--", "true"]);
+    let _a = world.background("a", &["register", "s:x", "--id", "a", "--", "sleep", "1000"]);
+    wait_for("the owner", || owner(&world, "s:x"));
+    let resumed = ["watch", "--names", "s:", "--from", &from, "--count", "2"];
+    let lines = world.text(&[&["--json"], &resumed[..]].concat());
+    let lines: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert_eq!(lines[0]["owners"][0]["owner"], "a");
+    assert_eq!((&lines[1]["name"], &lines[1]["what"]), (&"s:gone".into(), &"free".into()));
+    assert_eq!((&lines[2]["name"], &lines[2]["what"]), (&"s:x".into(), &"bound".into()));
+    let text = world.text(&resumed);
+    assert!(text.contains("owned by none of these is free: a"), "{text}");
+    assert!(text.contains("s:gone  is free") && text.contains("s:x  bound to a"), "{text}");
+    let counted = world.json(&["status", "--names"]);
+    assert_eq!(counted["names"], serde_json::json!({ "bound": 1, "owners": 1 }));
+    assert!(world.text(&["status", "--names"]).contains("1 names are bound, by 1 members"));
+    assert!(world.json(&["status"]).get("names").is_none());
+}
+
 /// H5: no number comes back, a dry run changes nothing, and what is led stays.
 fn a_purge_forgets_what_nobody_uses(world: &World) {
     for name in ["one", "two", "two"] {

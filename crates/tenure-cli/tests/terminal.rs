@@ -36,6 +36,11 @@ fn top_shows_everything_and_its_keys_steer() {
     top.press("/jo\r");
     top.until("the filter", |s| !s.contains(" other ") && s.contains("filter: jo"));
 
+    top.press("n");
+    top.until_shows("0 names");
+    top.press("n");
+    top.until("no count of names", |s| !s.contains("0 names"));
+
     top.press("p");
     top.until_shows("pause jobs, so that nobody is newly elected? (y/n)");
     top.press("n");

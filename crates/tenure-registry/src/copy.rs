@@ -123,6 +123,11 @@ impl Copy {
         Some((entry.clone(), root.rev))
     }
 
+    /// How many names there are.
+    pub(crate) fn count(&self) -> usize {
+        self.root.load().shards.iter().map(|shard| shard.len()).sum()
+    }
+
     /// These names, all of one moment.
     pub(crate) fn get_all<'a>(
         &self,

@@ -11,7 +11,7 @@ use tenure_core::{
     Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Join, Joined, MemberRef, Query,
     Release, Snapshot,
 };
-use tenure_registry::{RegisterError, Registry};
+use tenure_registry::{NameLooks, RegisterError, Registry};
 use tenure_store::{Capabilities, Following, MemoryStore, Page, Result};
 
 /// A store of somebody's own, made before there were names.
@@ -75,12 +75,15 @@ impl Store for Nameless {
 #[tokio::test]
 async fn a_registry_on_a_store_without_names_is_refused() {
     let store = Arc::new(Nameless::default());
-    let tenure = Tenure::with_store(store).id("a").connect().await.unwrap();
+    let tenure = Tenure::with_store(store.clone()).id("a").connect().await.unwrap();
     let refused = Registry::open(&tenure, "orders").unwrap_err();
     assert!(matches!(refused, RegisterError::Other(_)), "{refused:?}");
     for said in ["the store theirs keeps no names", "use SQLite or PostgreSQL for names"] {
         assert!(refused.to_string().contains(said), "{refused}");
     }
+    let operator = Tenure::with_store(store).operate().await.unwrap();
+    let refused = NameLooks::new(&operator, "").unwrap_err().to_string();
+    assert!(refused.contains("the store theirs keeps no names"), "{refused}");
     let leadership = tenure.election("e").campaign().await.unwrap();
     assert!(leadership.is_current(), "elections need no names");
 }

@@ -23,6 +23,8 @@ pub(super) struct App {
     /// How many journal lines back the view is.
     pub(super) scrolled: usize,
     pub(super) journal: VecDeque<String>,
+    /// How many names are bound, once that was asked for.
+    pub(super) names: Option<usize>,
     elections: Vec<ElectionView>,
     members: Vec<MemberView>,
     taken: Instant,
@@ -53,6 +55,8 @@ pub(super) enum Asked {
     Nothing,
     Quit,
     Do(Wish),
+    /// To count names from now on, or no more.
+    Names,
 }
 
 impl App {
@@ -66,6 +70,7 @@ impl App {
             selected: 0,
             scrolled: 0,
             journal: VecDeque::new(),
+            names: None,
             elections: Vec::new(),
             members: Vec::new(),
             taken: Instant::now(),
@@ -159,6 +164,7 @@ impl App {
                 }
             }
             KeyCode::Char('r') => self.ask_to_resign(),
+            KeyCode::Char('n') => return Asked::Names,
             _ => {}
         }
         Asked::Nothing

@@ -74,7 +74,8 @@ fn header(frame: &mut Frame<'_>, app: &App, area: Rect) {
         (_, false) => format!("  filter: {}", app.filter),
         _ => String::new(),
     };
-    let rest = format!("  {}  namespace {}{filter}", app.store, app.namespace);
+    let names = app.names.map(|count| format!("  {count} names")).unwrap_or_default();
+    let rest = format!("  {}  namespace {}{names}{filter}", app.store, app.namespace);
     let rest = shown(&rest).into_owned();
     let line = Line::from(vec![Span::styled("tenure top", bold), Span::raw(rest)]);
     frame.render_widget(Paragraph::new(line), area);
@@ -177,7 +178,7 @@ fn footer(frame: &mut Frame<'_>, app: &App, area: Rect) {
         }
         Mode::Looking if !app.message.is_empty() => Line::raw(shown(&app.message)),
         Mode::Looking => Line::raw(
-            "↑↓ select   / filter   p pause/resume   r resign   PgUp/PgDn journal   q quit",
+            "↑↓ select  / filter  p pause/resume  r resign  n names  PgUp/PgDn journal  q quit",
         ),
     };
     frame.render_widget(Paragraph::new(line), area);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind, read};
 use tenure::{Amended, Entry, JournalStream, Journalled, Operator, Seq};
+use tenure_registry::NameLooks;
 use tokio::sync::mpsc;
 
 use crate::args::TopArgs;
@@ -33,22 +34,22 @@ pub(crate) async fn run(context: &Context, args: &TopArgs) -> Outcome {
         let what = "top needs a terminal on stdin and stdout";
         return Err(Failure::usage(format!("{what}; use `tenure status` or `tenure watch`")));
     }
-    let operator = context.watch().await?;
+    let mut seen = Seen { operator: context.watch().await?, names: None };
     let mut app = App::new(context.shown_store(), context.namespace.clone(), args.filter.clone());
     // The first look before the screen changes: an error is then said plainly.
-    look(&operator, &mut app).await?;
-    let from = past(&operator, &mut app).await?;
-    let journal = operator.follow(Some(from))?;
+    seen.look(&mut app).await?;
+    let from = past(&seen.operator, &mut app).await?;
+    let journal = seen.operator.follow(Some(from))?;
     let mut terminal =
         ratatui::try_init().map_err(|error| Failure::system("taking the terminal", error))?;
-    let ended = watch(context, &operator, &mut app, &mut terminal, journal, args.every).await;
+    let ended = watch(context, &mut seen, &mut app, &mut terminal, journal, args.every).await;
     ratatui::restore();
     ended
 }
 
 async fn watch(
     context: &Context,
-    operator: &Operator,
+    seen: &mut Seen,
     app: &mut App,
     terminal: &mut DefaultTerminal,
     mut journal: JournalStream,
@@ -68,7 +69,11 @@ async fn watch(
                     Asked::Quit => return Ok(Exit::Ok),
                     Asked::Do(wish) => {
                         app.message = fulfil(context, &wish).await;
-                        refresh(operator, app).await;
+                        seen.refresh(app).await;
+                    }
+                    Asked::Names => {
+                        seen.count_names(app);
+                        seen.refresh(app).await;
                     }
                     Asked::Nothing => {}
                 },
@@ -83,24 +88,49 @@ async fn watch(
                     Some(_) => {}
                     None => return Err(Failure::new(Exit::Store, "the watch was shut down")),
                 }
-                refresh(operator, app).await;
+                seen.refresh(app).await;
             }
-            _ = tick.tick() => refresh(operator, app).await,
+            _ = tick.tick() => seen.refresh(app).await,
             _ = frame.tick() => {}
         }
     }
 }
 
-async fn look(operator: &Operator, app: &mut App) -> Outcome<()> {
-    let (elections, members) = (operator.elections().await?, operator.members().await?);
-    app.take(elections, members);
-    Ok(())
+/// What is looked at.
+struct Seen {
+    operator: Operator,
+    /// Names are counted once it is asked for: all are read at first, and after that what
+    /// changed.
+    names: Option<NameLooks>,
 }
 
-/// Looks again; a store that is away is said so, and what was known stays.
-async fn refresh(operator: &Operator, app: &mut App) {
-    if let Err(failure) = look(operator, app).await {
-        app.message = failure.to_string();
+impl Seen {
+    async fn look(&mut self, app: &mut App) -> Outcome<()> {
+        let elections = self.operator.elections().await?;
+        app.take(elections, self.operator.members().await?);
+        if let Some(names) = &mut self.names {
+            names.look().await?;
+            app.names = Some(names.count());
+        }
+        Ok(())
+    }
+
+    /// Looks again; a store that is away is said so, and what was known stays.
+    async fn refresh(&mut self, app: &mut App) {
+        if let Err(failure) = self.look(app).await {
+            app.message = failure.to_string();
+        }
+    }
+
+    /// Begins or ends to count names.
+    fn count_names(&mut self, app: &mut App) {
+        app.names = None;
+        if self.names.take().is_none() {
+            match NameLooks::new(&self.operator, "") {
+                Ok(names) => self.names = Some(names),
+                Err(error) => app.message = error.to_string(),
+            }
+        }
     }
 }
 

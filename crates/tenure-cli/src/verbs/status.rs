@@ -1,20 +1,22 @@
 //! `tenure status`: who leads, since when, and who waits.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use tenure::{ElectionView, Operator, PastTerm, ReleaseCause};
+use tenure::{ElectionView, Operator, PastTerm, ReleaseCause, WhichNames};
 use tenure_api::{
-    Cause, Election, Ended, Metadata, Status, StatusOfAll, StatusOfOne, StoreHealth, because, span,
+    Cause, Election, Ended, Metadata, NameCounts, Status, StatusOfAll, StatusOfOne, StoreHealth,
+    because, span,
 };
 
-use crate::args::NameArgs;
+use crate::args::StatusArgs;
 use crate::context::{Context, known_view};
 use crate::exit::Exit;
 use crate::failure::Outcome;
 use crate::output::{Output, Table, Tone};
 use crate::show::{leader_cell, moment, states, waiting};
 
-pub(crate) async fn run(context: &Context, args: &NameArgs) -> Outcome {
+pub(crate) async fn run(context: &Context, args: &StatusArgs) -> Outcome {
     let operator = context.look().await?;
     let asked = Instant::now();
     let views = match &args.name {
@@ -24,6 +26,7 @@ pub(crate) async fn run(context: &Context, args: &NameArgs) -> Outcome {
     let round_trip = asked.elapsed();
     let health = health(context, &operator, round_trip);
     let views = vacancies(&operator, views).await?;
+    let names = if args.names { Some(count_names(&operator).await?) } else { None };
     let out = context.output;
     match (&args.name, out.json) {
         (Some(_), true) => {
@@ -33,11 +36,21 @@ pub(crate) async fn run(context: &Context, args: &NameArgs) -> Outcome {
         (None, true) => {
             let namespace = context.namespace.clone();
             let elections = views.iter().map(|seen| seen.answer(&namespace)).collect();
-            out.value(&StatusOfAll { namespace, store: health, elections })?;
+            out.value(&StatusOfAll { namespace, store: health, elections, names })?;
         }
-        (_, false) => people(out, &views, args.name.is_some(), &health, round_trip)?,
+        (_, false) => {
+            people(out, &views, args.name.is_some(), names.as_ref())?;
+            out.line(&out.paint(Tone::Faint, &health_line(&health, round_trip)))?;
+        }
     }
     Ok(Exit::Ok)
+}
+
+/// How many names there are. No store keeps that number: each of them is read.
+async fn count_names(operator: &Operator) -> Outcome<NameCounts> {
+    let all = operator.names(WhichNames::Prefix(String::new())).await?.bindings;
+    let owners: HashSet<_> = all.iter().filter_map(|binding| binding.owner.as_ref()).collect();
+    Ok(NameCounts { bound: all.len() as u64, owners: owners.len() as u64 })
 }
 
 /// An election and, if nobody leads it, how its last term ended.
@@ -137,13 +150,7 @@ fn health_line(health: &StoreHealth, round_trip: Duration) -> String {
     format!("{url} answered in {took}, notifications {notifications}{trouble}")
 }
 
-fn people(
-    out: Output,
-    views: &[Seen],
-    one: bool,
-    health: &StoreHealth,
-    round_trip: Duration,
-) -> Outcome<()> {
+fn people(out: Output, views: &[Seen], one: bool, names: Option<&NameCounts>) -> Outcome<()> {
     if one {
         for seen in views {
             details(out, seen)?;
@@ -153,7 +160,10 @@ fn people(
     } else {
         overview(out, views)?;
     }
-    out.line(&out.paint(Tone::Faint, &health_line(health, round_trip)))
+    if let Some(NameCounts { bound, owners }) = names {
+        out.line(&format!("{bound} names are bound, by {owners} members"))?;
+    }
+    Ok(())
 }
 
 fn overview(out: Output, views: &[Seen]) -> Outcome<()> {

@@ -3,11 +3,11 @@
 //! The store is asked what changed since the last revision. Where it notifies, it could be
 //! followed; a person who looks at lines is served as well by a look four times a second.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tenure::{Binding, Name, NamesView, Operator, Rev, WhichNames};
-use tenure_api::{BoundName, NameChange, NameNews};
+use tenure::{MemberRef, Rev};
+use tenure_api::{BoundName, NameChange, NameNews, NameOwners};
+use tenure_registry::{Change, Found, NameLooks};
 
 use crate::args::WatchArgs;
 use crate::context::Context;
@@ -20,29 +20,28 @@ const LOOK: Duration = Duration::from_millis(250);
 
 pub(crate) async fn run(context: &Context, prefix: &str, args: &WatchArgs) -> Outcome {
     let operator = context.watch().await?;
-    let traits = operator.capabilities().names;
-    if traits.is_some_and(|traits| !traits.since) {
-        let kind = operator.capabilities().name;
-        let what = format!("the store {kind} cannot tell which names changed");
+    let capabilities = operator.capabilities();
+    if !capabilities.keeps_names().map_err(tenure::Error::from)?.since {
+        let what = format!("the store {} cannot tell which names changed", capabilities.name);
         return Err(Failure::usage(format!("{what}; repeat `tenure names --json` instead")));
     }
-    let mut lines = Lines {
-        out: context.output,
-        prefix: prefix.to_owned(),
-        known: BTreeMap::new(),
-        left: args.count,
-    };
-    let mut rev = lines.begin(&operator, args.from).await?;
+    let mut looks = NameLooks::new(&operator, prefix)?;
+    if let Some(from) = args.from {
+        looks = looks.from(Rev::new(from));
+    }
+    let mut lines = Lines { out: context.output, from: args.from, left: args.count };
+    // A store that cannot be asked at all is an error at once.
+    let first = looks.look().await?;
+    lines.tell(&looks, first)?;
     let mut away = false;
     while lines.left != Some(0) {
         tokio::time::sleep(LOOK).await;
-        match operator.names(WhichNames::Since(rev)).await {
-            Ok(view) => {
+        match looks.look().await {
+            Ok(changes) => {
                 if std::mem::take(&mut away) {
                     say("the store answers again");
                 }
-                rev = view.rev;
-                lines.tell(view)?;
+                lines.tell(&looks, changes)?;
             }
             Err(error) if error.may_pass() => {
                 if !std::mem::replace(&mut away, true) {
@@ -55,110 +54,104 @@ pub(crate) async fn run(context: &Context, prefix: &str, args: &WatchArgs) -> Ou
     Ok(Exit::Ok)
 }
 
-/// What is printed, and what is known of the names.
+/// What is printed.
 struct Lines {
     out: Output,
-    prefix: String,
-    known: BTreeMap<Name, Binding>,
+    /// Where it was to begin.
+    from: Option<u64>,
     left: Option<u64>,
 }
 
 impl Lines {
-    /// Tells what is bound, or what changed since a revision; and says from where to go on.
-    async fn begin(&mut self, operator: &Operator, from: Option<u64>) -> Outcome<Rev> {
-        let Some(from) = from else {
-            let view = operator.names(WhichNames::Since(Rev::START)).await?;
-            let rev = view.rev;
-            self.tell(view)?;
-            return Ok(rev);
-        };
-        let view = operator.names(WhichNames::Since(Rev::new(from))).await?;
-        let rev = view.rev;
-        if view.whole {
-            say(&format!(
-                "the store can no longer tell what changed since revision {from}; it goes on from \
-                 the present, which is {rev}"
-            ));
-            self.know(view.bindings);
-            return Ok(rev);
-        }
-        // What did not change since is known, and is no news.
-        let changed: Vec<Name> = view.bindings.iter().map(|one| one.name.clone()).collect();
-        let mut all = operator.names(WhichNames::Prefix(self.prefix.clone())).await?.bindings;
-        all.retain(|binding| !changed.contains(&binding.name));
-        self.know(all);
-        self.tell(view)?;
-        Ok(rev)
-    }
-
-    fn know(&mut self, bindings: Vec<Binding>) {
-        let wanted = bindings.into_iter().filter(|one| one.name.as_str().starts_with(&self.prefix));
-        self.known.extend(wanted.map(|one| (one.name.clone(), one)));
-    }
-
-    /// Tells what differs from what is known.
-    fn tell(&mut self, view: NamesView) -> Outcome<()> {
-        let NamesView { rev, bindings, gone, owners, whole } = view;
-        let is_there = |name: &Name| bindings.iter().any(|one| one.name == *name);
-        let lives = |one: &Binding| match &one.owner {
-            Some(owner) => owners.iter().any(|(life, _)| life == owner),
-            None => true,
-        };
-        let free: Vec<Name> = self
-            .known
-            .values()
-            .filter(|one| !is_there(&one.name))
-            .filter(|one| whole || gone.contains(&one.name) || !lives(one))
-            .map(|one| one.name.clone())
-            .collect();
-        for name in free {
-            self.known.remove(&name);
-            self.print(rev, &name, NameNews::Free, None)?;
-        }
-        for binding in bindings {
-            if !binding.name.as_str().starts_with(&self.prefix) {
-                continue;
+    fn tell(&mut self, looks: &NameLooks, changes: Vec<Change>) -> Outcome<()> {
+        for change in changes {
+            match change {
+                Change::Resynced { names, rev } => self.begin(looks, &names, rev)?,
+                Change::Lives { lives, rev } => self.owners(rev, &lives)?,
+                Change::Registered(found) => self.bound(looks, NameNews::Bound, &found)?,
+                Change::Changed(found) => self.bound(looks, NameNews::Changed, &found)?,
+                Change::Released { name, rev, .. } => self.free(&name, rev)?,
+                // A kind of change that this program does not know.
+                _ => {}
             }
-            let what = match self.known.get(&binding.name) {
-                Some(known) if known.rev == binding.rev => continue,
-                Some(known) if known.token == binding.token => NameNews::Changed,
-                _ => NameNews::Bound,
-            };
-            self.print(rev, &binding.name.clone(), what, Some(&binding))?;
-            self.known.insert(binding.name.clone(), binding);
         }
         Ok(())
     }
 
-    fn print(
-        &mut self,
-        rev: Rev,
-        name: &Name,
-        what: NameNews,
-        binding: Option<&Binding>,
-    ) -> Outcome<()> {
+    /// All names: what there is at the beginning, unless changes after a revision were asked
+    /// for that the store cannot tell any more.
+    fn begin(&mut self, looks: &NameLooks, names: &[Found], rev: Rev) -> Outcome<()> {
+        if let Some(from) = self.from {
+            say(&format!(
+                "the store can no longer tell what changed since revision {from}; it goes on from \
+                 the present, which is {rev}"
+            ));
+            return Ok(());
+        }
+        names.iter().try_for_each(|found| self.bound(looks, NameNews::Bound, found))
+    }
+
+    /// The store does not tell which names ended with their owners.
+    fn owners(&self, rev: Rev, lives: &[MemberRef]) -> Outcome<()> {
+        if self.out.json {
+            return self.out.value_line(&NameOwners::new(rev, lives));
+        }
+        let ids: Vec<_> = lives.iter().map(|life| life.id.to_string()).collect();
+        let text = match ids.is_empty() {
+            true => "no member owns a name: what members owned before is free".into(),
+            false => format!("a name that is owned by none of these is free: {}", ids.join(", ")),
+        };
+        let rev = format!("{:>6}", rev.get());
+        self.out.line(&self.out.paint(Tone::Faint, &format!("{rev}  {text}")))
+    }
+
+    fn bound(&mut self, looks: &NameLooks, what: NameNews, found: &Found) -> Outcome<()> {
+        if !self.counts() {
+            return Ok(());
+        }
+        let rev = found.rev();
+        let name = found.as_str();
+        if self.out.json {
+            let binding = Some(BoundName::from(&looks.binding(found)));
+            let change = NameChange { rev: rev.get(), name: name.to_owned(), what, binding };
+            return self.out.value_line(&change);
+        }
+        let owner = found.owner().map_or_else(|| "nobody".into(), |owner| owner.id.to_string());
+        let verb = if what == NameNews::Changed { "changed, of" } else { "bound to" };
+        let at = found.value().endpoint().map(|at| format!(" at {at}")).unwrap_or_default();
+        let text = format!("{verb} {owner} under token {}{at}", found.token());
+        self.line(rev, name, Tone::Good, &text)
+    }
+
+    fn free(&mut self, name: &str, rev: Rev) -> Outcome<()> {
+        if !self.counts() {
+            return Ok(());
+        }
+        if self.out.json {
+            let (rev, name) = (rev.get(), name.to_owned());
+            return self.out.value_line(&NameChange {
+                rev,
+                name,
+                what: NameNews::Free,
+                binding: None,
+            });
+        }
+        self.line(rev, name, Tone::Faint, "is free")
+    }
+
+    /// Whether another line is wanted.
+    fn counts(&mut self) -> bool {
         match &mut self.left {
-            Some(0) => return Ok(()),
+            Some(0) => return false,
             Some(left) => *left -= 1,
             None => {}
         }
-        if self.out.json {
-            let binding = binding.map(BoundName::from);
-            let (rev, name) = (rev.get(), name.to_string());
-            return self.out.value_line(&NameChange { rev, name, what, binding });
-        }
-        let rev = self.out.paint(Tone::Faint, &format!("{rev:>6}"));
-        let text = match (what, binding) {
-            (NameNews::Free, _) | (_, None) => self.out.paint(Tone::Faint, "is free"),
-            (_, Some(binding)) => {
-                let owner = binding.owner.as_ref();
-                let owner = owner.map_or_else(|| "nobody".into(), |owner| owner.id.to_string());
-                let verb = if what == NameNews::Changed { "changed, of" } else { "bound to" };
-                let at = binding.value.endpoint().map(|at| format!(" at {at}")).unwrap_or_default();
-                let text = format!("{verb} {owner} under token {}{at}", binding.token);
-                self.out.paint(Tone::Good, &text)
-            }
-        };
+        true
+    }
+
+    fn line(&self, rev: Rev, name: &str, tone: Tone, text: &str) -> Outcome<()> {
+        let rev = self.out.paint(Tone::Faint, &format!("{:>6}", rev.get()));
+        let text = self.out.paint(tone, text);
         self.out.line(&format!("{rev}  {name}  {text}"))
     }
 }

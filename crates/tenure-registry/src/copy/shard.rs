@@ -56,6 +56,10 @@ impl Shard {
         self.names.get(name).map(|Named(entry)| entry)
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.names.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
