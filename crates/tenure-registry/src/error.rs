@@ -5,6 +5,21 @@ use std::time::Duration;
 use tenure::{Binding, Name, NameError};
 
 /// Why a name could not be registered, changed, given back or read.
+///
+/// ```
+/// # use tenure::{Tenure, Value};
+/// # use tenure_registry::*;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let tenure = Tenure::connect("memory:").await?;
+/// # let names = Registry::open(&tenure, "orders")?;
+/// let mine = names.register("user/42", Value::empty()).await?;
+/// let refused = names.register("user/42", Value::empty()).await.unwrap_err();
+/// assert!(matches!(refused, RegisterError::Taken(_)));
+/// assert!(refused.to_string().contains("user/42"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {

@@ -13,6 +13,20 @@ use crate::follow::Told;
 use crate::{RegisterError, Registry};
 
 /// A name as the local copy has it.
+///
+/// ```
+/// # use tenure::{Tenure, Value};
+/// # use tenure_registry::*;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let tenure = Tenure::connect("memory:").await?;
+/// # let names = Registry::open(&tenure, "orders")?;
+/// let mine = names.register("user/42", Value::at("10.0.0.7:9000")?).await?;
+/// let found = names.lookup("user/42").unwrap();
+/// assert_eq!((found.as_str(), found.token()), ("user/42", mine.token()));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Found {
     entry: Arc<Entry>,
@@ -26,42 +40,140 @@ impl Found {
     }
 
     /// The name, inside its scope.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::at("10.0.0.7:9000")?).await?;
+    /// let found = names.lookup("user/42").unwrap();
+    /// assert_eq!(found.as_str(), "user/42");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.entry.name.as_str().get(self.scope..).unwrap_or_default()
     }
 
     /// The fencing token.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::at("10.0.0.7:9000")?).await?;
+    /// let found = names.lookup("user/42").unwrap();
+    /// assert_eq!(found.token(), mine.token());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn token(&self) -> Token {
         self.entry.token
     }
 
     /// The revision of its last change.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::at("10.0.0.7:9000")?).await?;
+    /// let found = names.lookup("user/42").unwrap();
+    /// assert_eq!(found.changed_at(), mine.rev());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn changed_at(&self) -> Rev {
         self.entry.rev
     }
 
     /// Which life of which member owns it; `None` if it is bound to nobody.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::at("10.0.0.7:9000")?).await?;
+    /// let found = names.lookup("user/42").unwrap();
+    /// assert_eq!(found.owner().map(|owner| &owner.id), Some(tenure.id()));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn owner(&self) -> Option<&MemberRef> {
         self.entry.owner.as_ref().map(|owner| &owner.member)
     }
 
     /// What is published with it.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::at("10.0.0.7:9000")?).await?;
+    /// let found = names.lookup("user/42").unwrap();
+    /// assert_eq!(found.value().endpoint(), Some("10.0.0.7:9000"));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn value(&self) -> &Value {
         &self.entry.value
     }
 
     /// When it was registered, by the store's wall clock; for people.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::at("10.0.0.7:9000")?).await?;
+    /// let found = names.lookup("user/42").unwrap();
+    /// println!("registered at {:?}", found.bound_at());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn bound_at(&self) -> Timestamp {
         self.entry.bound_at
     }
 
     /// The revision that the copy reflected.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// names.reached(mine.rev()).await?;
+    /// assert!(names.lookup("user/42").unwrap().rev() >= mine.rev());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn rev(&self) -> Rev {
         self.rev
@@ -85,6 +197,21 @@ impl Found {
 }
 
 /// What [`Registry::get_or_register`] gives.
+///
+/// ```
+/// # use tenure::{Tenure, Value};
+/// # use tenure_registry::*;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let tenure = Tenure::connect("memory:").await?;
+/// # let names = Registry::open(&tenure, "orders")?;
+/// match names.get_or_register("user/42", Value::empty).await? {
+///     Got::Registered(mine) => assert!(mine.is_current()),
+///     Got::Found(by) => println!("{:?} has it", by.owner),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub enum Got {
     /// Somebody has it, perhaps this process.
@@ -94,6 +221,20 @@ pub enum Got {
 }
 
 /// A name that this process has registered. Dropped, it is given back.
+///
+/// ```
+/// # use tenure::{Tenure, Value};
+/// # use tenure_registry::*;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let tenure = Tenure::connect("memory:").await?;
+/// # let names = Registry::open(&tenure, "orders")?;
+/// let mine = names.register("user/42", Value::empty()).await?;
+/// assert!(mine.is_current());
+/// drop(mine); // the name is given back
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "dropping it gives the name back"]
 pub struct Registered {
@@ -126,12 +267,43 @@ impl Registered {
     }
 
     /// The name, inside its scope.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// assert_eq!(mine.as_str(), "user/42");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.shown.registry.inside(&self.shown.name).unwrap_or_default()
     }
 
     /// The fencing token.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// let token = mine.token();
+    /// let mine = {
+    ///     mine.release().await?;
+    ///     names.register("user/42", Value::empty()).await?
+    /// };
+    /// assert!(mine.token() > token);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn token(&self) -> Token {
         self.taken.token()
@@ -139,12 +311,41 @@ impl Registered {
 
     /// The revision of its last change: tell it to whoever is to find the name, for
     /// [`Registry::reached`].
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// names.reached(mine.rev()).await?;
+    /// assert!(names.rev() >= mine.rev());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn rev(&self) -> Rev {
         self.taken.binding().rev
     }
 
     /// Whether the name is this process's at this moment: two atomics and a clock.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// if mine.is_current() {
+    ///     // no other process owns the name at this moment
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.taken.is_current()
@@ -152,17 +353,58 @@ impl Registered {
 
     /// Until when that holds if nothing is heard from the store any more, on this machine's
     /// boot-time clock; [`Mono::ZERO`] once the name is lost.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// assert!(mine.trusted_until() > tenure.now());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn trusted_until(&self) -> Mono {
         self.taken.trusted_until()
     }
 
     /// Waits until the name is lost, and says why. Fires without any request to the store.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// tenure.shutdown().await?;
+    /// println!("lost: {}", mine.lost().await);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn lost(&self) -> LostReason {
         self.taken.lost().await
     }
 
     /// Publishes another value. The token stays.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// mine.set(Value::at("10.0.0.7:9001")?).await?;
+    /// assert_eq!(names.lookup("user/42").unwrap().value().endpoint(), Some("10.0.0.7:9001"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn set(&self, value: Value) -> Result<(), RegisterError> {
         self.show(self.taken.set(value).await?).await
     }
@@ -170,6 +412,22 @@ impl Registered {
     /// Publishes another value if the last change of the name had exactly this revision, which
     /// [`rev`](Self::rev) tells; else the error is [`RegisterError::Changed`]. For tasks of
     /// this process that share the name.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// let seen = mine.rev();
+    /// mine.set_if(seen, Value::at("10.0.0.7:9001")?).await?;
+    /// let late = mine.set_if(seen, Value::empty()).await;
+    /// assert!(matches!(late, Err(RegisterError::Changed(_))));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn set_if(&self, expect: Rev, value: Value) -> Result<(), RegisterError> {
         self.show(self.taken.set_if(expect, value).await?).await
     }
@@ -195,6 +453,20 @@ impl Registered {
     }
 
     /// Gives the name back, and waits for the store's confirmation.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// mine.release().await?;
+    /// assert!(names.lookup("user/42").is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn release(self) -> Result<(), RegisterError> {
         let Self { mut shown, taken } = self;
         let (seen, is_seen) = oneshot::channel();

@@ -29,6 +29,20 @@ impl Registry {
     /// A process that dies while it has the lock frees it with its ttl. A store that does not
     /// answer is [`RegisterError::Unknown`], not a wait. A call that waits asks the store for
     /// nothing: the copy tells it when the name is free.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let lock = names.lock("migration", Value::empty()).await?;
+    /// // one process at a time is here
+    /// lock.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn lock(&self, name: &str, value: Value) -> Result<Registered, RegisterError> {
         self.lock_with(name, || value.clone()).await
     }
@@ -88,6 +102,20 @@ impl Registry {
 
     /// Keeps a name registered for this process: it registers it as soon as it is free, and
     /// again after every loss, until the [`Kept`] is dropped or the member is shut down.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mut kept = names.keep("user/42", Value::empty())?;
+    /// let token = kept.held().await.unwrap();
+    /// assert_eq!(names.lookup("user/42").map(|found| found.token()), Some(token));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn keep(&self, name: &str, value: Value) -> Result<Kept, RegisterError> {
         let full = self.full(name)?;
         self.names().accepts(&full, &value)?;
@@ -198,6 +226,21 @@ async fn keep(
 }
 
 /// A name that is registered again after every loss, from [`Registry::keep`].
+///
+/// ```
+/// # use tenure::{Tenure, Value};
+/// # use tenure_registry::*;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let tenure = Tenure::connect("memory:").await?;
+/// # let names = Registry::open(&tenure, "orders")?;
+/// let mut kept = names.keep("user/42", Value::empty())?;
+/// kept.held().await;
+/// assert!(kept.is_current());
+/// drop(kept); // the name is given back
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "dropping it gives the name back"]
 pub struct Kept {
@@ -210,6 +253,20 @@ pub struct Kept {
 
 impl Kept {
     /// The token, while the name is this process's.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mut kept = names.keep("user/42", Value::empty())?;
+    /// let held = kept.held().await;
+    /// assert_eq!(kept.token(), held);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn token(&self) -> Option<Token> {
         let current = self.current.borrow();
@@ -217,6 +274,20 @@ impl Kept {
     }
 
     /// Whether the name is this process's at this moment.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mut kept = names.keep("user/42", Value::empty())?;
+    /// kept.held().await;
+    /// assert!(kept.is_current());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.token().is_some()
@@ -224,6 +295,21 @@ impl Kept {
 
     /// Waits until the name is this process's. `None` once it is not kept any more: the member
     /// was shut down, or the store refuses the name or its value.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mut kept = names.keep("user/42", Value::empty())?;
+    /// assert!(kept.held().await.is_some());
+    /// tenure.shutdown().await?;
+    /// assert!(kept.held().await.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn held(&mut self) -> Option<Token> {
         loop {
             if let Some(token) = self.token() {
@@ -236,6 +322,21 @@ impl Kept {
     /// Publishes another value, now if the name is this process's, and with every
     /// registration from now on. A value that no name can have is refused, and the one before
     /// it stays. After any other error it is published with the next registration.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mut kept = names.keep("user/42", Value::at("10.0.0.7:9000")?)?;
+    /// kept.held().await;
+    /// kept.set(Value::at("10.0.0.7:9001")?).await?;
+    /// assert_eq!(names.lookup("user/42").unwrap().value().endpoint(), Some("10.0.0.7:9001"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn set(&self, value: Value) -> Result<(), RegisterError> {
         self.registry.names().accepts(&self.full, &value)?;
         self.wish.set(value);

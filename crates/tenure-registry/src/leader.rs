@@ -22,6 +22,23 @@ impl Registry {
     /// The work begins when the name is registered. As long as another process has it, this
     /// one waits, and leads meanwhile: a predecessor whose drop of the name is on its way, or
     /// a process that registered the name by itself.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let here = Value::at("10.0.0.7:9000")?;
+    /// let done = names.singleton("billing", here, |leadership| async move {
+    ///     assert!(leadership.is_current());
+    ///     "done"
+    /// });
+    /// assert_eq!(done.await?, "done");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn singleton<W, F, T>(
         &self,
         name: &str,
@@ -109,6 +126,19 @@ impl Registry {
     }
 
     /// The election for the leader of the scope.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let leadership = names.leader_election().campaign().await?;
+    /// assert_eq!(names.leader().await?.map(|leader| leader.member.id).as_ref(), Some(tenure.id()));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn leader_election(&self) -> Election {
         self.tenure().election(self.leader_key())
@@ -139,6 +169,21 @@ impl Registry {
     /// a candidacy for each scope and process is what a program with many scopes would pay for
     /// nothing. Where other work is to follow the leader, lead
     /// [`leader_election`](Self::leader_election) instead.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let standing = names.stand()?;
+    /// while names.leader().await?.is_none() {
+    ///     tokio::task::yield_now().await;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn stand(&self) -> Result<Standing, RegisterError> {
         let election = self.leader_election();
         election.name()?;
@@ -155,17 +200,56 @@ impl Registry {
     }
 
     /// Who leads the scope, if somebody does, from the store. No registration depends on it.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// assert!(names.leader().await?.is_none()); // no process stands
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn leader(&self) -> Result<Option<Holder>, RegisterError> {
         Ok(self.leader_election().leader().await?)
     }
 
     /// The number of the scope's newest term, from the store: it rises with every leader.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let before = names.epoch().await?;
+    /// let leadership = names.leader_election().campaign().await?;
+    /// assert!(names.epoch().await? > before);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn epoch(&self) -> Result<TermNumber, RegisterError> {
         Ok(self.leader_election().view().await?.number)
     }
 
     /// The live members of the namespace as this process knows them, without a request: one
     /// that joined is here within a heartbeat, one that is gone has gone with its ttl.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// names.ready().await?;
+    /// let ids: Vec<_> = names.members().into_iter().map(|view| view.member.id).collect();
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn members(&self) -> Vec<MemberView> {
         let members = self.follower().members.load();
@@ -175,6 +259,19 @@ impl Registry {
     }
 
     /// The live members of the namespace, from the store.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// assert_eq!(names.members_consistent().await?.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn members_consistent(&self) -> Result<Vec<MemberView>, RegisterError> {
         Ok(self.tenure().members().await?)
     }
@@ -202,6 +299,19 @@ where
 }
 
 /// A candidacy for the leadership of a scope, from [`Registry::stand`].
+///
+/// ```
+/// # use tenure::{Tenure, Value};
+/// # use tenure_registry::*;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let tenure = Tenure::connect("memory:").await?;
+/// # let names = Registry::open(&tenure, "orders")?;
+/// let standing = names.stand()?;
+/// drop(standing); // it does not stand any more
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "dropping it withdraws"]
 pub struct Standing {

@@ -16,6 +16,20 @@ pub(crate) const SEPARATOR: char = ':';
 const LEFT: &str = "tenure-left";
 
 /// Unique names of one scope: see the [crate's page](crate).
+///
+/// ```
+/// # use tenure::{Tenure, Value};
+/// # use tenure_registry::*;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let tenure = Tenure::connect("memory:").await?;
+/// # let names = Registry::open(&tenure, "orders")?;
+/// names.ready().await?;
+/// let mine = names.register("user/42", Value::at("10.0.0.7:9000")?).await?;
+/// assert_eq!(names.lookup("user/42").map(|found| found.token()), Some(mine.token()));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Registry {
     tenure: Tenure,
@@ -28,6 +42,19 @@ impl Registry {
     /// Opens a scope, and begins to copy the namespace's names. It returns without waiting for
     /// the store: see [`ready`](Self::ready). Must be called inside a tokio runtime. All
     /// registries of one member share one copy, in whatever scopes.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let same_copy = Registry::open(&tenure, "users")?;
+    /// assert!(matches!(Registry::open(&tenure, "a:b"), Err(RegisterError::Scope(_))));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn open(tenure: &Tenure, scope: &str) -> Result<Self, RegisterError> {
         tenure.capabilities().keeps_names().map_err(tenure::Error::from)?;
         let prefix = prefix(scope)?;
@@ -37,17 +64,58 @@ impl Registry {
 
     /// Another scope of the same namespace. It shares the copy, the heartbeat and everything
     /// else.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let users = names.scope("users")?;
+    /// let mine = users.register("42", Value::empty()).await?;
+    /// assert!(users.lookup("42").is_some() && names.lookup("42").is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn scope(&self, scope: &str) -> Result<Self, RegisterError> {
         Ok(Self { prefix: prefix(scope)?, ..self.clone() })
     }
 
     /// Waits until the copy is complete for the first time. An error says that the member was
     /// shut down.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// names.ready().await?;
+    /// assert!(names.all().is_empty()); // there are none
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn ready(&self) -> Result<(), RegisterError> {
         self.follower.reaches(|_| true).await
     }
 
     /// The revision that the copy reflects.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// names.reached(mine.rev()).await?;
+    /// assert!(names.rev() >= mine.rev());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn rev(&self) -> Rev {
         self.follower.copy.stand().rev
@@ -56,6 +124,21 @@ impl Registry {
     /// Waits until the copy reflects this revision: a process that is told a revision by
     /// another then finds whatever the other had registered. An error says that the member was
     /// shut down.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// # let other = names.clone();
+    /// other.reached(mine.rev()).await?; // told by the one that registered
+    /// assert!(other.lookup("user/42").is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn reached(&self, rev: Rev) -> Result<(), RegisterError> {
         if !self.follower.tells {
             // The namespace has no revision there: a look from now on sees it.
@@ -72,6 +155,20 @@ impl Registry {
 
     /// Registers a name for this process, if it is free. It is given back when the
     /// [`Registered`] is dropped.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::at("10.0.0.7:9000")?).await?;
+    /// let again = names.register("user/42", Value::empty()).await;
+    /// assert!(matches!(again, Err(RegisterError::Taken(by)) if by.token == mine.token()));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn register(&self, name: &str, value: Value) -> Result<Registered, RegisterError> {
         let taken = self.names().take(self.full(name)?, value).await?;
         Ok(self.registered(taken).await)
@@ -79,6 +176,20 @@ impl Registry {
 
     /// Registers many names, in as few requests as the store's batch allows, each with an
     /// answer of its own, in order.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let shards = (0..100).map(|n| (format!("shard/{n}"), Value::empty()));
+    /// let mine = names.register_all(shards).await?;
+    /// assert!(mine.len() == 100 && mine.iter().all(Result::is_ok));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn register_all<S: AsRef<str>>(
         &self,
         names: impl IntoIterator<Item = (S, Value)>,
@@ -97,6 +208,21 @@ impl Registry {
 
     /// Finds a name, or registers it with what `make` gives. Of several who ask at once, one
     /// registers and the others find it.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let first = names.get_or_register("user/42", Value::empty).await?;
+    /// let Got::Registered(mine) = first else { panic!("it was free") };
+    /// let second = names.get_or_register("user/42", Value::empty).await?;
+    /// assert!(matches!(second, Got::Found(by) if by.token == mine.token()));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get_or_register(
         &self,
         name: &str,
@@ -115,6 +241,21 @@ impl Registry {
     /// Finds a name in the copy: no lock, no request, no allocation. What another process has
     /// registered is found a little later; [`reached`](Self::reached) and
     /// [`lookup_consistent`](Self::lookup_consistent) say more.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::at("10.0.0.7:9000")?).await?;
+    /// let found = names.lookup("user/42").unwrap();
+    /// assert_eq!(found.value().endpoint(), Some("10.0.0.7:9000"));
+    /// assert!(names.lookup("user/43").is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn lookup(&self, name: &str) -> Option<Found> {
         // Long names are not in the store, and the buffer holds every other one.
@@ -128,6 +269,20 @@ impl Registry {
     }
 
     /// Finds a name in the store: whatever was answered to anybody before the call is seen.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// let there = names.lookup_consistent("user/42").await?;
+    /// assert_eq!(there.map(|binding| binding.token), Some(mine.token()));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn lookup_consistent(&self, name: &str) -> Result<Option<Binding>, RegisterError> {
         let which = WhichNames::Named(vec![self.full(name)?]);
         Ok(self.names().read(which).await?.bindings.pop())
@@ -136,6 +291,21 @@ impl Registry {
     /// Every name whose value has all of these pairs in its index, in the copy, in order; with
     /// no pair, every name. It costs about a thousand steps, and one for each name that has the
     /// rarest of the pairs; other names are not looked at.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let value = Value::empty().with_index([("role", "worker"), ("zone", "a")])?;
+    /// let mine = names.register("user/42", value).await?;
+    /// assert_eq!(names.query([("role", "worker"), ("zone", "a")]).len(), 1);
+    /// assert!(names.query([("zone", "b")]).is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn query<K: AsRef<str>, T: AsRef<str>>(
         &self,
@@ -153,6 +323,19 @@ impl Registry {
     }
 
     /// Every name of the scope, in the copy, in order.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// assert_eq!(names.all()[0].as_str(), "user/42");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn all(&self) -> Vec<Found> {
         self.select(|_| true).0
@@ -176,6 +359,22 @@ impl Registry {
     }
 
     /// The names that begin with `prefix`, as they change. It begins with the present state.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mut watch = names.watch("user/");
+    /// assert!(matches!(watch.next().await, Some(Change::Resynced { .. })));
+    /// let mine = names.register("user/42", Value::empty()).await?;
+    /// let told = watch.next().await;
+    /// assert!(matches!(told, Some(Change::Registered(found)) if found.token() == mine.token()));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use = "a watch tells nothing unless it is asked"]
     pub fn watch(&self, prefix: &str) -> Watch {
         Watch::new(self.clone(), prefix)

@@ -29,6 +29,28 @@ use crate::follow::{Batch, Told};
 use crate::{Found, Registry};
 
 /// What a [`Watch`] tells.
+///
+/// ```
+/// # use tenure::{Tenure, Value};
+/// # use tenure_registry::*;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let tenure = Tenure::connect("memory:").await?;
+/// # let names = Registry::open(&tenure, "orders")?;
+/// let mine = names.register("user/42", Value::empty()).await?;
+/// let mut watch = names.watch("");
+/// let mut mine = Some(mine);
+/// while let Some(change) = watch.next().await {
+///     match change {
+///         Change::Resynced { .. } => drop(mine.take()), // these are all; give it back
+///         Change::Registered(found) | Change::Changed(found) => println!("{}", found.as_str()),
+///         Change::Released { .. } => break,
+///         _ => {}
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Change {
@@ -67,6 +89,21 @@ pub enum Change {
 /// ends when the member is shut down, as every stream of Tenure's does.
 ///
 /// Every change carries the revision from which another watch can resume.
+///
+/// ```
+/// # use tenure::{Tenure, Value};
+/// # use tenure_registry::*;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let tenure = Tenure::connect("memory:").await?;
+/// # let names = Registry::open(&tenure, "orders")?;
+/// let mine = names.register("user/42", Value::empty()).await?;
+/// let mut watch = names.watch("user/");
+/// let first = watch.next().await;
+/// assert!(matches!(first, Some(Change::Resynced { names, .. }) if names.len() == 1));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Watch {
     state: State,
@@ -101,6 +138,21 @@ impl Watch {
 
     /// Goes on after this revision instead of beginning with the present state. If the store
     /// can no longer tell what changed since, it begins with [`Change::Resynced`].
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let from = names.register("user/42", Value::empty()).await?.rev();
+    /// let mine = names.register("user/43", Value::empty()).await?;
+    /// let mut watch = names.watch("user/").from(from);
+    /// assert!(matches!(watch.next().await, Some(Change::Lives { .. })));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn from(mut self, rev: Rev) -> Self {
         self.resume = Some(rev);
@@ -108,6 +160,21 @@ impl Watch {
     }
 
     /// The next change; `None` once the member is shut down. Cancel-safe.
+    ///
+    /// ```
+    /// # use tenure::{Tenure, Value};
+    /// # use tenure_registry::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tenure = Tenure::connect("memory:").await?;
+    /// # let names = Registry::open(&tenure, "orders")?;
+    /// let mut watch = names.watch("");
+    /// assert!(watch.next().await.is_some());
+    /// tenure.shutdown().await?;
+    /// assert!(watch.next().await.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn next(&mut self) -> Option<Change> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
