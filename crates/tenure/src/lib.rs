@@ -9,6 +9,7 @@ mod feed;
 pub mod fuzzing;
 mod member;
 mod metrics;
+mod stream;
 pub mod testing;
 mod time;
 

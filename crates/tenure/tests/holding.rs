@@ -96,7 +96,7 @@ async fn a_job_that_never_ends_is_bounded_by_the_drain() {
     let job =
         tokio::spawn(async move { election.run_if_leader(|_| std::future::pending::<()>()).await });
     let mut leaderships = a.election("e").subscribe_holding().unwrap();
-    let kept = within(leaderships.next()).await;
+    let kept = within(leaderships.next()).await.unwrap();
     stage.ask_to_step_down("e", "").await.unwrap();
     stage.advance(secs(3)).await;
     assert!(!job.is_finished() && !next.is_finished());
@@ -120,7 +120,7 @@ async fn a_hand_over_goes_to_the_one_named_also_beyond_the_drain() {
     let preferred = common::stands(&stage, &b, 900).await;
     let named = common::stands(&stage, &c, 1).await;
     let mut leaderships = a.election("e").subscribe_holding().unwrap();
-    let kept = within(leaderships.next()).await;
+    let kept = within(leaderships.next()).await.unwrap();
     let to = c.id().clone();
     let handing = tokio::spawn(async move { leadership.hand_over(&to).await });
     within(kept.stopping()).await;
@@ -256,7 +256,7 @@ async fn a_job_under_a_campaign_that_was_dropped_is_waited_for() {
     let mut campaign = Box::pin(election.campaign());
     won_unheard(&stage, campaign.as_mut()).await;
     let mut leaderships = election.subscribe_holding().unwrap();
-    let held = within(leaderships.next()).await;
+    let held = within(leaderships.next()).await.unwrap();
     drop(campaign);
     within(held.stopping()).await;
     stage.settle().await;
@@ -294,7 +294,7 @@ async fn a_shutdown_waits_for_all_work_and_bears_late_handles() {
 async fn a_holding_subscription_gives_each_leadership_once() {
     let (stage, a, leadership) = leader().await;
     let mut leaderships = a.election("e").subscribe_holding().unwrap();
-    let first = within(leaderships.next()).await;
+    let first = within(leaderships.next()).await.unwrap();
     assert_eq!(first.token(), 1);
     {
         let mut again = pin!(leaderships.next());
@@ -305,7 +305,7 @@ async fn a_holding_subscription_gives_each_leadership_once() {
     leadership.resign().await.unwrap();
     within(a.election("e").campaign()).await.unwrap().resign().await.unwrap();
     let third = within(a.election("e").campaign()).await.unwrap();
-    assert_eq!(within(leaderships.next()).await.token(), 3, "the second is over");
+    assert_eq!(within(leaderships.next()).await.unwrap().token(), 3, "the second is over");
     stage.lose("e").await.unwrap();
     assert_eq!(within(third.lost()).await, LostReason::Superseded);
 }
@@ -325,7 +325,7 @@ async fn a_scope_does_not_begin_under_a_term_that_was_given_up() {
             async { Ok::<_, Infallible>(()) }
         }));
         won_unheard(&stage, scope.as_mut()).await;
-        let held = within(leaderships.next()).await;
+        let held = within(leaderships.next()).await.unwrap();
         let mut resigned = Box::pin(held.resign());
         assert!(resigned.as_mut().poll(&mut context).is_pending());
         let outcome = within(scope).await;

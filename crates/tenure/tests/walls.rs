@@ -87,7 +87,7 @@ async fn play(part: &str, tenure: Tenure) {
                 held.await
             });
             let mut leaderships = election.subscribe_holding().unwrap();
-            let leadership = leaderships.next().await;
+            let leadership = leaderships.next().await.unwrap();
             if part == "subscriber" {
                 starts(leadership).await;
             } else {

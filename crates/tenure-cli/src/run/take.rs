@@ -62,7 +62,7 @@ async fn until_free(tenure: &Tenure, name: &Name, value: &Value) -> Outcome<Regi
         let pause = left.saturating_sub(began.elapsed()).clamp(LIMITS.0, LIMITS.1);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = hints.next() => tokio::time::sleep(LIMITS.0).await,
+            _ = hints.next() => tokio::time::sleep(LIMITS.0).await,
         }
     }
 }

@@ -129,7 +129,7 @@ impl Task {
                     Some(told) => if self.hear(told) { next = Mono::ZERO },
                     None => return,
                 },
-                () = self.hints.next(), if next > now => next = Mono::ZERO,
+                _ = self.hints.next(), if next > now => next = Mono::ZERO,
                 () = tenure.sleep_until(next.max(not_before)) => {}
                 () = until(&tenure, end) => {
                     // The store is asked before anybody is taken for dead.

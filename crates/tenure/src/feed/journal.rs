@@ -53,6 +53,7 @@ pub enum Journalled {
 /// # }
 /// ```
 #[derive(Debug)]
+#[must_use = "a stream does nothing unless it is polled"]
 pub struct JournalStream {
     news: mpsc::Receiver<Journalled>,
     /// Keeps an operator's store open.
@@ -66,7 +67,8 @@ impl JournalStream {
         Ok(Self { news, _client: client.clone() })
     }
 
-    /// What comes next; `None` once the member is shut down.
+    /// What comes next; `None` at the [end](crate#streams): once the member is shut down.
+    /// Cancel-safe.
     pub async fn next(&mut self) -> Option<Journalled> {
         self.news.recv().await
     }
@@ -75,8 +77,8 @@ impl JournalStream {
 impl Stream for JournalStream {
     type Item = Journalled;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Journalled>> {
-        self.news.poll_recv(cx)
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Journalled>> {
+        self.get_mut().news.poll_recv(context)
     }
 }
 

@@ -38,8 +38,8 @@ impl Campaigns {
     }
 
     /// The next election that was won, or whose campaign cannot go on: because
-    /// this member stands for it or leads it already, or shuts down. `None`
-    /// once there is none left.
+    /// this member stands for it or leads it already, or shuts down. `None` at the
+    /// [end](crate#streams): once there is none left. Cancel-safe.
     pub async fn next(&mut self) -> Option<Result<Leadership>> {
         poll_fn(|context| self.poll(context)).await
     }

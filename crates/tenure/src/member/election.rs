@@ -172,8 +172,8 @@ impl Election {
     /// component that works whenever the process leads. Each keeps its term until it
     /// is dropped, within the drain.
     pub fn subscribe_holding(&self) -> Result<HoldingSubscription> {
-        self.name()?;
-        Ok(HoldingSubscription::new(self.clone(), self.subscribe()?))
+        let name = self.name()?.clone();
+        Ok(HoldingSubscription::new(self.clone(), name))
     }
 
     /// Asks whoever leads to step down. It is told to stop its work first, and

@@ -1,19 +1,24 @@
 //! Names of a member: taking, changing and dropping them, and reading everybody's.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_core::Stream;
 use tenure_core::{
     BadBind, Binding, Hint, Incarnation, Input, LostReason, MAX_VALUE, Mono, Name, NameAnswer,
     NameWish, NamesView, Rev, TermRef, Token, Value, WhichNames,
 };
 use tenure_store::{ErrorKind, FenceBlocking, FenceError, FenceIn, Fenced, FencedName};
 use tokio::sync::oneshot::{self, error::TryRecvError};
+use tokio::sync::watch;
 
 use crate::feed::Hints;
 use crate::member::Shared;
-use crate::member::driver::{Command, NameCommand, NameOutcome};
+use crate::member::driver::{Command, NameCommand, NameOutcome, wait_for_end};
 use crate::member::owned::Owned;
+use crate::stream::{Stepping, Steps};
 use crate::{Error, Leadership, NameError, Result, Tenure};
 
 /// The names of a member's namespace, from [`Tenure::names`]. The crate `tenure-registry`
@@ -170,7 +175,8 @@ impl Names {
 
     /// Tells that names may have changed, as it happens. It is only a hint: read them.
     pub fn hints(&self) -> Result<NameHints> {
-        Ok(NameHints { hints: self.shared.client.feed()?.hints()? })
+        let hints = self.shared.client.feed()?.hints()?;
+        Ok(NameHints { looks: Stepping::new(Looks { hints, ended: self.shared.ended.clone() }) })
     }
 
     /// Says that a read of the store shows these names bound to a life of this member. Those
@@ -186,19 +192,49 @@ impl Names {
     }
 }
 
-/// Hints that names may have changed, from [`Names::hints`].
+/// Hints that names may have changed, from [`Names::hints`]: a stream whose items say
+/// nothing but that. It keeps nothing: the member leaves without it.
 #[derive(Debug)]
+#[must_use = "a stream does nothing unless it is polled"]
 pub struct NameHints {
-    hints: Hints,
+    looks: Stepping<Looks>,
 }
 
 impl NameHints {
-    /// Waits for a hint. Cancel-safe.
-    pub async fn next(&mut self) {
+    /// Waits for a hint; `None` at the [end](crate#streams): once the member is shut down.
+    /// Cancel-safe.
+    pub async fn next(&mut self) -> Option<()> {
+        self.looks.next().await
+    }
+}
+
+impl Stream for NameHints {
+    type Item = ();
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<()>> {
+        self.get_mut().looks.poll(context)
+    }
+}
+
+/// The hints after which names are to be read.
+struct Looks {
+    hints: Hints,
+    ended: watch::Receiver<()>,
+}
+
+impl Steps for Looks {
+    type Item = ();
+
+    async fn step(&mut self) -> Option<()> {
         loop {
-            match self.hints.next().await {
+            let hint = tokio::select! {
+                biased;
+                hint = self.hints.next() => hint,
+                () = wait_for_end(&self.ended) => return None,
+            };
+            match hint {
                 // A life that is gone takes its names with it.
-                Hint::Names | Hint::Anything | Hint::Gone(_) => return,
+                Hint::Names | Hint::Anything | Hint::Gone(_) => return Some(()),
                 _ => {}
             }
         }

@@ -1,16 +1,15 @@
 //! A leadership's renewals, as a stream.
 
-use std::fmt;
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_core::Stream;
 use tenure_core::Mono;
 
 use crate::member::reign::Reign;
+use crate::stream::{Stepping, Steps};
 use crate::time::Time;
 
 /// How long a term may be trusted, told anew with each renewal: made by
@@ -18,38 +17,21 @@ use crate::time::Time;
 /// ends when the term is over. A reader that is slow sees the newest renewal, not each one.
 ///
 /// It keeps nothing: the term is released without it.
+#[derive(Debug)]
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct Renewals {
-    reign: Arc<Reign>,
-    time: Time,
-    seen: Mono,
-    waiting: Option<Waiting>,
+    renewals: Stepping<Extensions>,
 }
-
-type Waiting = Pin<Box<dyn Future<Output = Option<Mono>> + Send + Sync>>;
 
 impl Renewals {
     pub(crate) fn new(reign: Arc<Reign>, time: Time) -> Self {
-        Self { reign, time, seen: Mono::ZERO, waiting: None }
+        Self { renewals: Stepping::new(Extensions { reign, time, seen: Mono::ZERO }) }
     }
 
     /// Waits for the next renewal, and says how long the term may be trusted from now on;
-    /// `None` once the term is over.
+    /// `None` at the [end](crate#streams): once the term is over. Cancel-safe.
     pub async fn next(&mut self) -> Option<Duration> {
-        poll_fn(|context| self.poll(context)).await
-    }
-
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Duration>> {
-        let seen = self.seen;
-        let waiting = self.waiting.get_or_insert_with(|| {
-            let reign = Arc::clone(&self.reign);
-            Box::pin(async move { reign.renewed(seen).await })
-        });
-        let until = ready!(waiting.as_mut().poll(context));
-        self.waiting = None;
-        let Some(until) = until else { return Poll::Ready(None) };
-        self.seen = until;
-        Poll::Ready(Some(until.since(self.time.now())))
+        self.renewals.next().await
     }
 }
 
@@ -57,12 +39,23 @@ impl Stream for Renewals {
     type Item = Duration;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Duration>> {
-        self.get_mut().poll(context)
+        self.get_mut().renewals.poll(context)
     }
 }
 
-impl fmt::Debug for Renewals {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Renewals").field("term", &self.reign.term).finish_non_exhaustive()
+/// How far the trust in a term reaches, as it moves.
+struct Extensions {
+    reign: Arc<Reign>,
+    time: Time,
+    seen: Mono,
+}
+
+impl Steps for Extensions {
+    type Item = Duration;
+
+    async fn step(&mut self) -> Option<Duration> {
+        let until = self.reign.renewed(self.seen).await?;
+        self.seen = until;
+        Some(until.since(self.time.now()))
     }
 }

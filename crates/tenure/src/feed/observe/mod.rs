@@ -4,10 +4,9 @@ mod track;
 mod watch;
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use tenure_core::{ElectionName, MemberId, Note, Pause, Profile, Seq, Term, TermNumber};
@@ -20,6 +19,7 @@ use self::track::Track;
 use crate::Result;
 use crate::client::Client;
 use crate::member::Shared;
+use crate::stream::{Stepping, Steps};
 
 /// Something observed, with its place in the journal (zero where the store
 /// keeps none): give that to
@@ -72,8 +72,6 @@ pub enum Observed {
 }
 
 /// A stream of [`Observation`]s: the present state first, then every change.
-/// It ends only when the member is shut down.
-///
 /// All observers of a process share one watch on the store.
 ///
 /// ```
@@ -95,29 +93,11 @@ pub enum Observed {
 /// # }
 /// ```
 #[derive(Debug)]
+#[must_use = "a stream does nothing unless it is polled"]
 pub struct Observer {
-    state: State,
+    steps: Stepping<Inner>,
     /// A member's observer keeps the member.
     _member: Option<Arc<Shared>>,
-}
-
-enum State {
-    Idle(Box<Inner>),
-    Waiting(Next),
-    Ended,
-}
-
-/// The next observation on its way, and the rest for the one after it.
-type Next = Pin<Box<dyn Future<Output = (Box<Inner>, Option<Observation>)> + Send + Sync>>;
-
-impl std::fmt::Debug for State {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            State::Idle(_) => "Idle",
-            State::Waiting(_) => "Waiting",
-            State::Ended => "Ended",
-        })
-    }
 }
 
 struct Inner {
@@ -136,21 +116,24 @@ impl Observer {
     ) -> Result<Self> {
         let (track, (ready, news)) = client.observations().watch(client, election, after)?;
         let inner = Inner { _client: client.clone(), track, ready, news };
-        Ok(Self { state: State::Idle(Box::new(inner)), _member: None })
+        Ok(Self { steps: Stepping::new(inner), _member: None })
     }
 
     pub(crate) fn keeping(self, member: Arc<Shared>) -> Self {
         Self { _member: Some(member), ..self }
     }
 
-    /// The next observation; `None` once the member is shut down.
+    /// The next observation; `None` at the [end](crate#streams): once the member is shut
+    /// down. Cancel-safe.
     pub async fn next(&mut self) -> Option<Observation> {
-        poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+        self.steps.next().await
     }
 }
 
-impl Inner {
-    async fn next(&mut self) -> Option<Observation> {
+impl Steps for Inner {
+    type Item = Observation;
+
+    async fn step(&mut self) -> Option<Observation> {
         if let Some(observation) = self.ready.pop_front() {
             return Some(observation);
         }
@@ -171,28 +154,7 @@ impl Inner {
 impl Stream for Observer {
     type Item = Observation;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Observation>> {
-        loop {
-            match std::mem::replace(&mut self.state, State::Ended) {
-                State::Idle(mut inner) => {
-                    self.state = State::Waiting(Box::pin(async move {
-                        let next = inner.next().await;
-                        (inner, next)
-                    }));
-                }
-                State::Waiting(mut waiting) => {
-                    let polled = waiting.as_mut().poll(cx);
-                    if polled.is_pending() {
-                        self.state = State::Waiting(waiting);
-                    }
-                    let (inner, next) = ready!(polled);
-                    if next.is_some() {
-                        self.state = State::Idle(inner);
-                    }
-                    return Poll::Ready(next);
-                }
-                State::Ended => return Poll::Ready(None),
-            }
-        }
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Observation>> {
+        self.get_mut().steps.poll(context)
     }
 }
