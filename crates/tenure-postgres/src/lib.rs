@@ -16,6 +16,7 @@ mod names;
 mod options;
 mod owners;
 mod passfile;
+mod password;
 mod purge;
 mod rows;
 mod schema;

@@ -10,6 +10,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{ChannelBinding, SslNegotiation, TargetSessionAttrs};
 
 use crate::address::Address;
+use crate::password::PasswordSource;
 use crate::words::{Environment, Words};
 
 /// The longest name PostgreSQL gives a schema, a channel or a program, in bytes.
@@ -70,6 +71,8 @@ pub struct PostgresOptions {
     /// Whether they are tried in any order.
     shuffled: bool,
     pub(crate) passfile: Option<PathBuf>,
+    /// Comes before every other password.
+    pub(crate) password_source: Option<PasswordSource>,
     pub(crate) ssl: SslMode,
     pub(crate) roots: Roots,
     pub(crate) identity: Identity,
@@ -118,6 +121,7 @@ impl PostgresOptions {
                 Some(_) => return Err(one_of("load_balance_hosts", "disable or random")),
             },
             passfile: None,
+            password_source: None,
             ssl: SslMode::Prefer,
             roots: Roots::System,
             identity: Identity::default(),
@@ -230,6 +234,32 @@ impl PostgresOptions {
     /// Whether to use `LISTEN` at all. Default: yes, where it turns out to work.
     pub fn listen(mut self, listen: bool) -> Self {
         self.listen = listen;
+        self
+    }
+
+    /// Asks the application for a password at every connection: for those that are valid for
+    /// some minutes, as an AWS or Google Cloud IAM token is. It comes before every other
+    /// password. An error counts as a store that cannot be reached, and it is asked again
+    /// after a pause. It is part of the connection's time: keep it short, or answer from
+    /// memory and renew beside it.
+    ///
+    /// It runs on the thread that carries the store's connections: never block in it.
+    ///
+    /// ```
+    /// use tenure_postgres::PostgresOptions;
+    ///
+    /// # async fn token() -> Result<String, std::io::Error> { Ok("short-lived".into()) }
+    /// let options = PostgresOptions::from_url("postgres://app@db/app")?.password_from(token);
+    /// # drop(options);
+    /// # Ok::<(), tenure_store::Error>(())
+    /// ```
+    pub fn password_from<F, Fut, E>(mut self, ask: F) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<String, E>> + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        self.password_source = Some(PasswordSource::new(ask));
         self
     }
 

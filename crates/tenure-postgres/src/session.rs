@@ -78,7 +78,10 @@ impl Session {
             config.application_name(options::application_name(what));
         }
         // The file may have changed since the last time.
-        let found = passfile::find(options, address);
+        let found = match &options.password_source {
+            Some(source) => passfile::Found::Password(source.ask().await?),
+            None => passfile::find(options, address),
+        };
         if let passfile::Found::Password(password) = &found {
             config.password(password);
         }

@@ -10,6 +10,8 @@ use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use common::server::{Server, give_to_server};
 use common::tls::sign;
@@ -175,6 +177,45 @@ async fn a_password_file_is_read_if_nobody_else_may_read_it() {
         store.read(&ns(), &Query::nothing()).await.is_ok()
     })
     .await;
+}
+
+/// L22: a source of passwords is asked at every connection, comes before a password in the
+/// URL, and one that fails is asked again: so a store opens, and comes back, with passwords
+/// that are valid for a moment.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_of_passwords_is_asked_at_every_connection() {
+    let server = with_password("first").await;
+    let password = Arc::new(Mutex::new(None));
+    let asked = Arc::new(AtomicUsize::new(0));
+    let options = {
+        let url = format!("postgres://app:stale@127.0.0.1:{}/postgres", server.port);
+        let password = password.clone();
+        let asked = asked.clone();
+        let ask = move || {
+            asked.fetch_add(1, Ordering::SeqCst);
+            let password = password.lock().unwrap().clone();
+            async move { password.ok_or("no token yet") }
+        };
+        PostgresOptions::from_url(&url).unwrap().password_from(ask)
+    };
+    let error = PostgresStore::open(options.clone()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "a builder that waits goes on: {error}");
+    assert!(error.to_string().contains("no token yet") && !error.may_have_applied(), "{error}");
+
+    *password.lock().unwrap() = Some("first".to_owned());
+    let store = PostgresStore::open(options).await.unwrap();
+    store.read(&ns(), &Query::nothing()).await.unwrap();
+    let before = asked.load(Ordering::SeqCst);
+    let admin = connect(&server.url()).await;
+    admin.batch_execute("ALTER ROLE app PASSWORD 'second'").await.unwrap();
+    *password.lock().unwrap() = Some("second".to_owned());
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'";
+    admin.batch_execute(end).await.unwrap();
+    until("the store is back with the new password", || async {
+        store.read(&ns(), &Query::nothing()).await.is_ok()
+    })
+    .await;
+    assert!(asked.load(Ordering::SeqCst) > before);
 }
 
 /// P9: a service has all of it under one name.
