@@ -15,8 +15,8 @@ mod words;
 pub use answers::*;
 pub use doctor::{Finding, Findings};
 pub use election::{
-    Candidate, Election, Elections, Ended, Leader, Metadata, NameCounts, Paused, Reserved, Status,
-    StatusOfAll, StatusOfOne, StepDown, StoreHealth,
+    Candidate, Election, Elections, Ended, HeldUp, Leader, Metadata, NameCounts, Paused, Reserved,
+    Status, StatusOfAll, StatusOfOne, StepDown, StoreHealth,
 };
 pub use history::{ElectionHistory, Flapping, History, PastTerm};
 pub use journal::{Entry, Happening};

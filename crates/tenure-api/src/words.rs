@@ -206,6 +206,8 @@ words! {
     Superseded = "ended by the store",
     /// The store forgot what it told before.
     RolledBack = "the store was rolled back",
+    /// For a reason that this version has no word for.
+    Over = "over",
 }
 
 impl From<LostReason> for Loss {
@@ -217,6 +219,7 @@ impl From<LostReason> for Loss {
             LostReason::TrustEnded => Self::TrustEnded,
             LostReason::Superseded => Self::Superseded,
             LostReason::RolledBack => Self::RolledBack,
+            _ => Self::Over,
         }
     }
 }

@@ -99,6 +99,12 @@ impl Timestamp {
     pub const fn unix_millis(self) -> u64 {
         self.0
     }
+
+    /// How long after the Unix epoch it is: `SystemTime::UNIX_EPOCH + at.since_epoch()` is
+    /// the moment as the standard library has it.
+    pub const fn since_epoch(self) -> Duration {
+        Duration::from_millis(self.0)
+    }
 }
 
 #[cfg(test)]

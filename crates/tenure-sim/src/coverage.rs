@@ -169,6 +169,7 @@ impl Coverage {
                 LostReason::TrustEnded => "a term was lost: trust ended",
                 LostReason::Superseded => "a term was lost: superseded",
                 LostReason::RolledBack => "a term was lost: the store was rolled back",
+                _ => "a term was lost: otherwise",
             }),
             Event::NamesLost { reason, .. } => self.mark(match reason {
                 LostReason::TrustEnded => "a name was lost: trust ended",

@@ -32,6 +32,16 @@ impl BootClock {
     #[inline]
     #[must_use]
     pub fn read() -> Mono {
+        os::read()
+    }
+}
+
+#[cfg(unix)]
+mod os {
+    use tenure_core::Mono;
+
+    #[inline]
+    pub(super) fn read() -> Mono {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         const ID: rustix::time::ClockId = rustix::time::ClockId::Boottime;
         // Darwin's CLOCK_MONOTONIC counts sleep. Elsewhere suspended time is
@@ -42,6 +52,23 @@ impl BootClock {
         let now = rustix::time::clock_gettime(ID);
         #[allow(clippy::cast_sign_loss)]
         Mono::from_nanos((now.tv_sec as u64) * 1_000_000_000 + now.tv_nsec as u64)
+    }
+}
+
+/// Windows' performance counter, on which `Instant` goes there, counts suspended time.
+#[cfg(not(unix))]
+mod os {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+
+    use tenure_core::Mono;
+
+    #[allow(clippy::disallowed_methods)]
+    pub(super) fn read() -> Mono {
+        static ORIGIN: OnceLock<Instant> = OnceLock::new();
+        let since = ORIGIN.get_or_init(Instant::now).elapsed();
+        // Not zero, which stands for "never trusted".
+        Mono::from_millis(1) + since
     }
 }
 

@@ -43,6 +43,14 @@ pub enum Error {
         /// What is known of the reason: the store's last error, if any.
         because: Option<String>,
     },
+    /// A semaphore cannot have so many places.
+    #[error("a semaphore of {count} places cannot be: give it 1 to {most}")]
+    Places {
+        /// How many were asked for.
+        count: usize,
+        /// The most there may be.
+        most: usize,
+    },
     /// The resignation is on its way, but the store has not confirmed it.
     #[error(
         "term {number} of election {election} was given up, but the store has not confirmed it \

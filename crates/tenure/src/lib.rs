@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod blocking;
 mod client;
 mod connect;
 mod error;
@@ -7,36 +8,63 @@ mod feed;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(feature = "serde")]
+pub mod json;
 mod member;
 mod metrics;
 mod stream;
 pub mod testing;
 mod time;
+mod wall;
 
-pub use client::{Operator, OperatorElection, PastTerm};
-pub use connect::schema;
-#[cfg(feature = "sqlite")]
-pub use connect::sqlite_url;
+pub mod journal;
+pub mod measures;
+pub mod naming;
+pub mod store;
+pub mod views;
+
+pub use client::{Operator, OperatorElection};
+#[cfg(feature = "postgres")]
+pub use connect::postgres_options as postgres;
 pub use error::{Error, LeadError, Result, WorkError};
-pub use feed::{JournalStream, Journalled, Observation, Observed, Observer};
+pub use feed::{Observation, Observed, Observer};
 pub use member::{
-    Attempt, Builder, Callbacks, Campaigns, Change, Election, HoldingSubscription, Leadership,
-    Left, NameError, NameHints, Names, Registration, Renewals, Status, Stopping, Subscription,
-    Tenure,
+    Attempt, Builder, Callbacks, Campaigns, Cancellation, Change, Election, HoldingSubscription,
+    Leadership, Left, Lock, Place, Renewals, Semaphore, Status, Stopping, Subscription, Tenure,
 };
-#[cfg(feature = "metrics")]
-pub use metrics::MetricsRecorder;
-pub use metrics::{Metric, Metrics, Verb};
 pub use tenure_core::{
-    Amended, BadName, BadSettings, Binding, Candidate, ElectionName, ElectionView, EndCause, Entry,
-    Era, EraView, Examined, Finding, Happening, HeldUp, Holder, Incarnation, LostReason, MAX_NAME,
-    MemberId, MemberRef, MemberView, Mono, Name, NamesView, Namespace, Note, Pause, Preset,
-    Priority, Profile, Purge, Purged, Raised, ReleaseCause, Reservation, Rev, Seq, Settings,
-    SettingsBuilder, StepDown, StopReason, Term, TermNumber, Timestamp, Token, Value, Verdict,
-    WhichNames, is_hidden, shown,
+    ElectionName, ElectionView, Holder, LostReason, MemberId, MemberView, Mono, Namespace, Preset,
+    Settings, SettingsBuilder, StopReason, Term, TermNumber, Timestamp,
 };
-pub use tenure_store::{
-    Backoff, BootClock, Capabilities, Error as StoreError, ErrorKind, FenceBlocking, FenceError,
-    FenceIn, Fenced, FencedName, FencedTerm, Identity, Judge, SharedStore, Store, StoreId, Watch,
-    nearest,
+pub use tenure_store::{ErrorKind, FenceError};
+pub use wall::ToSystemTime;
+
+// Where these were before they had modules of their own.
+#[doc(hidden)]
+pub use journal::{
+    EndCause, Entry, Happening, JournalStream, Journalled, PastTerm, ReleaseCause, Seq,
+};
+#[doc(hidden)]
+#[cfg(feature = "metrics")]
+pub use measures::MetricsRecorder;
+#[doc(hidden)]
+pub use measures::{Metric, Metrics, Verb};
+#[doc(hidden)]
+pub use naming::{
+    Binding, Name, NameError, NameHints, Names, NamesView, Registration, Rev, Token, Value,
+    WhichNames,
+};
+#[doc(hidden)]
+#[cfg(all(feature = "sqlite", target_os = "linux"))]
+pub use store::sqlite_url;
+#[doc(hidden)]
+pub use store::{
+    Backoff, BootClock, Capabilities, Era, EraView, Examined, FenceBlocking, FenceIn, Fenced,
+    FencedName, FencedTerm, Finding, Identity, Judge, Purge, Purged, Raised, SharedStore, Store,
+    StoreError, StoreId, Verdict, Watch, nearest, schema,
+};
+#[doc(hidden)]
+pub use views::{
+    Amended, BadName, BadSettings, Candidate, HeldUp, Incarnation, MAX_NAME, MemberRef, Note,
+    Pause, Priority, Profile, Reservation, StepDown, is_hidden, shown,
 };

@@ -7,19 +7,19 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
-use tenure_core::{ElectionName, LostReason, Request, TermNumber};
+use tenure_core::{ElectionName, LostReason, Namespace, Request, TermNumber};
 
 /// Takes measurements. It is called on a thread of its own, so that it cannot
 /// delay a heartbeat (rule F2); one that cannot keep up misses some.
 ///
 /// ```
-/// use tenure::{Metric, Metrics};
+/// use tenure::{Metric, Metrics, Namespace};
 ///
 /// #[derive(Debug)]
 /// struct Count(std::sync::atomic::AtomicU64);
 ///
 /// impl Metrics for Count {
-///     fn record(&self, metric: &Metric) {
+///     fn record(&self, _namespace: &Namespace, metric: &Metric) {
 ///         if let Metric::Elected { .. } = metric {
 ///             self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
 ///         }
@@ -27,14 +27,19 @@ use tenure_core::{ElectionName, LostReason, Request, TermNumber};
 /// }
 /// ```
 pub trait Metrics: Send + Sync + fmt::Debug {
-    /// Takes one measurement.
-    fn record(&self, metric: &Metric);
+    /// Takes one measurement of a member of this namespace.
+    fn record(&self, namespace: &Namespace, metric: &Metric);
 }
 
 /// One measurement.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Metric {
+    /// This member stands for an election from now on, and does not lead it.
+    Standing {
+        /// The election.
+        election: ElectionName,
+    },
     /// This member leads from now on.
     Elected {
         /// The election.
@@ -125,12 +130,16 @@ pub(crate) struct Hook(Option<SyncSender<Metric>>);
 
 impl Hook {
     /// Starts the hook's thread, which ends with this.
-    pub(crate) fn start(metrics: Option<Arc<dyn Metrics>>) -> std::io::Result<Self> {
+    pub(crate) fn start(
+        metrics: Option<Arc<dyn Metrics>>,
+        namespace: Namespace,
+    ) -> std::io::Result<Self> {
         let Some(metrics) = metrics else { return Ok(Self(None)) };
         let (give, take) = sync_channel::<Metric>(KEPT);
         std::thread::Builder::new().name("tenure-metrics".into()).spawn(move || {
             for metric in take {
-                let recorded = catch_unwind(AssertUnwindSafe(|| metrics.record(&metric)));
+                let recorded =
+                    catch_unwind(AssertUnwindSafe(|| metrics.record(&namespace, &metric)));
                 if recorded.is_err() {
                     tracing::error!(target: "tenure", ?metric, "the metrics hook panicked");
                 }
@@ -147,57 +156,8 @@ impl Hook {
     }
 }
 
-/// Hands measurements to the recorder of the `metrics` crate:
-///
-/// | name | kind | labels |
-/// |---|---|---|
-/// | `tenure_is_leader` | gauge, 0 or 1 | `election` |
-/// | `tenure_term` | gauge | `election` |
-/// | `tenure_transitions_total` | counter | `election`, `reason` |
-/// | `tenure_margin_left_seconds` | histogram | |
-/// | `tenure_request_seconds` | histogram | `verb` |
-/// | `tenure_errors_total` | counter | `verb` |
 #[cfg(feature = "metrics")]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MetricsRecorder;
+mod recorder;
 
 #[cfg(feature = "metrics")]
-impl Metrics for MetricsRecorder {
-    #[allow(clippy::cast_precision_loss)]
-    fn record(&self, metric: &Metric) {
-        match metric {
-            Metric::Elected { election, number } => {
-                let election = election.to_string();
-                metrics::gauge!("tenure_is_leader", "election" => election.clone()).set(1.0);
-                metrics::gauge!("tenure_term", "election" => election.clone())
-                    .set(number.get() as f64);
-                metrics::counter!("tenure_transitions_total", "election" => election, "reason" => "elected")
-                    .increment(1);
-            }
-            Metric::Lost { election, reason, .. } => {
-                let election = election.to_string();
-                metrics::gauge!("tenure_is_leader", "election" => election.clone()).set(0.0);
-                let reason = match reason {
-                    LostReason::Resigned => "resigned",
-                    LostReason::SteppedDown => "stepped_down",
-                    LostReason::DrainTimeout => "drain_timeout",
-                    LostReason::TrustEnded => "trust_ended",
-                    LostReason::Superseded => "superseded",
-                    LostReason::RolledBack => "rolled_back",
-                };
-                metrics::counter!("tenure_transitions_total", "election" => election, "reason" => reason)
-                    .increment(1);
-            }
-            Metric::Renewed { margin_left } => {
-                metrics::histogram!("tenure_margin_left_seconds").record(margin_left.as_secs_f64());
-            }
-            Metric::Request { verb, latency, failed } => {
-                metrics::histogram!("tenure_request_seconds", "verb" => verb.name())
-                    .record(latency.as_secs_f64());
-                if *failed {
-                    metrics::counter!("tenure_errors_total", "verb" => verb.name()).increment(1);
-                }
-            }
-        }
-    }
-}
+pub use recorder::MetricsRecorder;

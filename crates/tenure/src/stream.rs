@@ -27,8 +27,7 @@ enum State<S: Steps> {
 }
 
 /// A step under way, and the state for the one after it.
-type Step<S> =
-    Pin<Box<dyn Future<Output = (Box<S>, Option<<S as Steps>::Item>)> + Send + Sync>>;
+type Step<S> = Pin<Box<dyn Future<Output = (Box<S>, Option<<S as Steps>::Item>)> + Send + Sync>>;
 
 impl<S: Steps> Stepping<S> {
     pub(crate) fn new(steps: S) -> Self {

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 
 use common::{secs, until, within};
 use tenure::testing::{Fault, Stage, StoreVerb};
-use tenure::{Metric, Metrics, Verb};
+use tenure::{Metric, Metrics, Namespace, Verb};
 
 #[derive(Debug, Default)]
 struct Kept(Mutex<Vec<String>>);
 
 impl Metrics for Kept {
-    fn record(&self, metric: &Metric) {
+    fn record(&self, _: &Namespace, metric: &Metric) {
         let line = match metric {
             Metric::Elected { election, number } => format!("elected {election} {number}"),
             Metric::Lost { election, number, reason } => {
@@ -90,7 +90,7 @@ async fn a_hook_that_blocks_delays_no_renewal() {
     #[derive(Debug)]
     struct Blocks(tokio::sync::mpsc::UnboundedSender<Option<String>>);
     impl Metrics for Blocks {
-        fn record(&self, _: &Metric) {
+        fn record(&self, _: &Namespace, _: &Metric) {
             let _ = self.0.send(std::thread::current().name().map(str::to_owned));
             loop {
                 std::thread::park();

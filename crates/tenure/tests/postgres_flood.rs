@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use common::{let_pass, secs, until, within};
 use server::Server;
-use tenure::{Metric, Metrics, Tenure, Verb};
+use tenure::{Metric, Metrics, Namespace, Tenure, Verb};
 use tokio_postgres::{Client, NoTls};
 
 const TTL: Duration = Duration::from_secs(3);
@@ -27,7 +27,7 @@ struct Counted {
 }
 
 impl Metrics for Counted {
-    fn record(&self, metric: &Metric) {
+    fn record(&self, _: &Namespace, metric: &Metric) {
         let Metric::Request { verb, .. } = metric else { return };
         match verb {
             Verb::Read => self.looks.fetch_add(1, Ordering::Relaxed),

@@ -100,7 +100,7 @@ async fn a_panicking_metrics_hook_costs_nothing() {
     #[derive(Debug)]
     struct Panics;
     impl tenure::Metrics for Panics {
-        fn record(&self, metric: &tenure::Metric) {
+        fn record(&self, _: &tenure::Namespace, metric: &tenure::Metric) {
             panic!("the hook fails at {metric:?}");
         }
     }

@@ -21,7 +21,8 @@ pub(crate) enum Layer {
     Proof,
     /// What users add.
     Facade,
-    /// What programs share: the guardian, the shapes of answers. Knows the words alone.
+    /// What programs share: the guardian, the shapes of answers. Knows the words alone. The
+    /// facade has the shapes behind a feature.
     Shared,
     /// Programs and services over the public API.
     Above,
@@ -59,7 +60,7 @@ fn below(layer: Layer) -> &'static [Layer] {
         Layer::Store => &[Layer::Core, Layer::Rules],
         Layer::Family => &[Layer::Core, Layer::Rules, Layer::Store],
         Layer::Backend | Layer::Proof => &[Layer::Core, Layer::Rules, Layer::Store, Layer::Family],
-        Layer::Facade => &[Layer::Core, Layer::Store, Layer::Backend],
+        Layer::Facade => &[Layer::Core, Layer::Store, Layer::Backend, Layer::Shared],
         Layer::Above => &[Layer::Facade, Layer::Shared, Layer::Above],
         Layer::Trial => &[Layer::Facade, Layer::Shared, Layer::Above, Layer::Proof],
     }
@@ -146,6 +147,7 @@ mod tests {
             ("tenure-sim", "tenure-cas"),
             ("tenure-conformance", "tenure-store"),
             ("tenure", "tenure-sqlite"),
+            ("tenure", "tenure-api"),
             ("tenure-cli", "tenure"),
             ("tenure-cli", "tenure-guard"),
             ("tenure-guard", "tenure-core"),

@@ -12,7 +12,7 @@ mod told;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure::{Backoff, Left, Metric, Metrics, Name, Preset, Tenure, Value};
+use tenure::{Backoff, Left, Metric, Metrics, Name, Namespace, Preset, Tenure, Value};
 use tenure_guard::{HelperEnd, Signals};
 use tokio::sync::Notify;
 
@@ -45,7 +45,7 @@ pub(crate) fn helper_exit(end: HelperEnd) -> Exit {
 struct Renewals(Notify);
 
 impl Metrics for Renewals {
-    fn record(&self, metric: &Metric) {
+    fn record(&self, _: &Namespace, metric: &Metric) {
         if let Metric::Renewed { .. } = metric {
             self.0.notify_one();
         }

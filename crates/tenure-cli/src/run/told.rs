@@ -48,6 +48,7 @@ pub(crate) async fn lost(tenure: &Tenure, hold: &Hold, reason: LostReason) {
                  command was killed"
             ));
         }
+        other => say(&format!("term {number} of {election} is lost: {other}")),
     }
 }
 

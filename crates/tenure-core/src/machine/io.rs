@@ -335,6 +335,7 @@ pub enum NameAnswer {
 
 /// Why a leader is asked to stop.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum StopReason {
     /// Somebody asked it to step down.
     Asked {
@@ -351,6 +352,7 @@ pub enum StopReason {
 
 /// Why a term was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum LostReason {
     /// Given up by the holder.
     Resigned,

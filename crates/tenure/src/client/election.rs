@@ -9,7 +9,7 @@ use tenure_core::{
 
 use super::Client;
 use super::history::{self, PastTerm};
-use crate::feed::Observer;
+use crate::feed::{Observer, Wanted};
 use crate::{Error, Result};
 
 /// An election, to be read, observed and steered without standing for it; made by
@@ -58,14 +58,22 @@ impl OperatorElection {
     /// Follows the election without standing: the present state first, then every
     /// change. It survives failures of the store.
     pub fn observe(&self) -> Result<Observer> {
-        Observer::new(&self.client, self.name()?.clone(), None)
+        Observer::new(&self.client, self.name()?.clone(), Wanted::default())
     }
 
     /// Follows the election from a place in the journal, as an earlier observation
     /// reported it: nothing that happened since is skipped, as far as the store still
     /// has it.
     pub fn observe_from(&self, after: Seq) -> Result<Observer> {
-        Observer::new(&self.client, self.name()?.clone(), Some(after))
+        let wanted = Wanted { after: Some(after), ..Wanted::default() };
+        Observer::new(&self.client, self.name()?.clone(), wanted)
+    }
+
+    /// Follows the election, and is told of each renewal of the leader and of its expiry:
+    /// see [`Election::observe_renewals`](crate::Election::observe_renewals).
+    pub fn observe_renewals(&self) -> Result<Observer> {
+        let wanted = Wanted { renewals: true, ..Wanted::default() };
+        Observer::new(&self.client, self.name()?.clone(), wanted)
     }
 
     /// Asks the leader to step down. It is told to stop its work first, and has its

@@ -13,6 +13,7 @@ use crate::time::Time;
 pub(super) const BACKEND: Backend = Backend {
     schemes: &[("memory", "memory:")],
     feature: "",
+    here: true,
     driver: Some(Driver { parse, schema: || None }),
 };
 

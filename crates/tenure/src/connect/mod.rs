@@ -8,7 +8,6 @@ mod sqlite;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +18,9 @@ use tenure_store::{Backoff, SharedStore, nearest};
 use crate::time::Time;
 use crate::{Error, Result};
 
-#[cfg(feature = "sqlite")]
+#[cfg(feature = "postgres")]
+pub use postgres::options as postgres_options;
+#[cfg(all(feature = "sqlite", target_os = "linux"))]
 pub use tenure_sqlite::sqlite_url;
 
 /// The pauses before a store that cannot be reached is tried again.
@@ -36,6 +37,8 @@ struct Backend {
     schemes: &'static [(&'static str, &'static str)],
     /// The feature of this crate that compiles it in; empty if it always is.
     feature: &'static str,
+    /// Whether it runs on this platform.
+    here: bool,
     /// `None` if it is not compiled in.
     driver: Option<Driver>,
 }
@@ -58,6 +61,15 @@ pub(crate) trait Target: fmt::Debug + Send + Sync {
 }
 
 /// What a store is opened with, beside what its URL says.
+// Without a feature for a store nothing is read of it but the time.
+#[cfg_attr(
+    not(any(
+        feature = "object",
+        feature = "postgres",
+        all(feature = "sqlite", target_os = "linux")
+    )),
+    allow(dead_code)
+)]
 #[derive(Debug)]
 pub(crate) struct Opening<'a> {
     pub(crate) time: &'a Time,
@@ -89,6 +101,12 @@ impl Target for Given {
     }
 }
 
+/// A kernel lock, as a file that is open; no other platform has a store that goes by one.
+#[cfg(unix)]
+type OwnedFd = std::os::fd::OwnedFd;
+#[cfg(not(unix))]
+type OwnedFd = std::convert::Infallible;
+
 type FindLock = dyn Fn(Incarnation) -> Option<OwnedFd> + Send + Sync;
 
 /// Finds the kernel lock that proves a member's life, where the store goes by
@@ -97,6 +115,7 @@ type FindLock = dyn Fn(Incarnation) -> Option<OwnedFd> + Send + Sync;
 pub(crate) struct LivenessLocks(Option<Arc<FindLock>>);
 
 impl LivenessLocks {
+    #[cfg(unix)]
     pub(crate) fn of(&self, life: Incarnation) -> Option<OwnedFd> {
         self.0.as_ref().and_then(|find| find(life))
     }
@@ -178,6 +197,11 @@ fn driver(scheme: &str) -> Result<Driver> {
         )));
     };
     backend.driver.ok_or_else(|| {
+        if !backend.here {
+            return Error::Url(format!(
+                "the store {scheme} needs Linux: use one with a server, such as postgres"
+            ));
+        }
         Error::Url(format!(
             "the store {scheme} is not compiled in: turn on the feature {:?} of the tenure crate",
             backend.feature
@@ -186,7 +210,7 @@ fn driver(scheme: &str) -> Result<Driver> {
 }
 
 /// An error of a store's own parser, as every URL is answered with.
-#[cfg(any(feature = "object", feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "object", feature = "postgres", all(feature = "sqlite", target_os = "linux")))]
 #[allow(clippy::needless_pass_by_value)]
 fn url_error(error: tenure_store::Error) -> Error {
     Error::Url(error.to_string())

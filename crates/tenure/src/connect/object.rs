@@ -9,6 +9,7 @@ pub(super) const BACKEND: Backend = Backend {
         ("az", "az://container/prefix"),
     ],
     feature: "object",
+    here: true,
     #[cfg(feature = "object")]
     driver: Some(driver::DRIVER),
     #[cfg(not(feature = "object"))]

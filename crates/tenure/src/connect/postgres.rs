@@ -8,11 +8,39 @@ pub(super) const BACKEND: Backend = Backend {
         ("postgresql", "postgresql://user@host/database"),
     ],
     feature: "postgres",
+    here: true,
     #[cfg(feature = "postgres")]
     driver: Some(driver::DRIVER),
     #[cfg(not(feature = "postgres"))]
     driver: None,
 };
+
+/// PostgreSQL with options that no URL has.
+#[cfg(feature = "postgres")]
+pub mod options {
+    pub use tenure_postgres::{PostgresOptions, SslMode};
+
+    /// Options for a member on PostgreSQL with these options of the connection, such as a
+    /// source of passwords. The store is opened on the member's own thread, as from a URL;
+    /// one that an application opens itself and gives to
+    /// [`Tenure::with_store`](crate::Tenure::with_store) is carried by the application's
+    /// runtime, and is starved with it.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tenure::postgres::{self, PostgresOptions};
+    ///
+    /// # async fn iam_token() -> Result<String, std::io::Error> { Ok("short-lived".into()) }
+    /// let options = PostgresOptions::from_url("postgres://app@db/app?sslmode=verify-full")?;
+    /// let options = options.password_from(iam_token);
+    /// let tenure = postgres::builder(options).namespace("billing").connect().await?;
+    /// # drop(tenure); Ok(())
+    /// # }
+    /// ```
+    pub fn builder(options: PostgresOptions) -> crate::Builder {
+        crate::Builder::target(super::driver::target(options))
+    }
+}
 
 #[cfg(feature = "postgres")]
 mod driver {
@@ -35,6 +63,11 @@ mod driver {
     fn parse(url: &str) -> Result<Box<dyn Target>> {
         let options = PostgresOptions::from_url(url).map_err(url_error)?;
         Ok(Box::new(Postgres { options, has_timeout: url.contains("request_timeout_ms=") }))
+    }
+
+    /// How long a request may take is said by the settings.
+    pub(super) fn target(options: PostgresOptions) -> Box<dyn Target> {
+        Box::new(Postgres { options, has_timeout: false })
     }
 
     #[async_trait]

@@ -5,13 +5,14 @@ use super::Backend;
 pub(super) const BACKEND: Backend = Backend {
     schemes: &[("sqlite", "sqlite:/var/lib/app/tenure.db")],
     feature: "sqlite",
-    #[cfg(feature = "sqlite")]
+    here: cfg!(target_os = "linux"),
+    #[cfg(all(feature = "sqlite", target_os = "linux"))]
     driver: Some(driver::DRIVER),
-    #[cfg(not(feature = "sqlite"))]
+    #[cfg(not(all(feature = "sqlite", target_os = "linux")))]
     driver: None,
 };
 
-#[cfg(feature = "sqlite")]
+#[cfg(all(feature = "sqlite", target_os = "linux"))]
 mod driver {
     use std::path::PathBuf;
     use std::sync::Arc;

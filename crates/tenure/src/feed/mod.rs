@@ -24,5 +24,5 @@ mod observe;
 pub(crate) use follow::{Feed, Feeds};
 pub(crate) use hints::Hints;
 pub use journal::{JournalStream, Journalled};
-pub(crate) use observe::Observations;
 pub use observe::{Observation, Observed, Observer};
+pub(crate) use observe::{Observations, Wanted};

@@ -70,6 +70,11 @@ impl Builder {
         Self { time, ..Self::source(Ok(Source::Open(connection))) }
     }
 
+    #[cfg(feature = "postgres")]
+    pub(crate) fn target(target: Box<dyn Target>) -> Self {
+        Self::source(Ok(Source::Target(target)))
+    }
+
     fn source(source: Result<Source>) -> Self {
         Self {
             source,
@@ -124,6 +129,26 @@ impl Builder {
     /// How often to renew while leading; a quarter of the ttl if not set.
     pub fn heartbeat(mut self, every: Duration) -> Self {
         self.settings = self.settings.heartbeat(every);
+        self
+    }
+
+    /// How long a request to the store may take before it counts as failed; the heartbeat's
+    /// interval if not set. Twice the heartbeat and this must fit into the trust, so that a
+    /// second try is in time.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// use std::time::Duration;
+    ///
+    /// let limit = Duration::from_millis(800);
+    /// let tenure = tenure::Tenure::builder("memory:").request_timeout(limit).connect().await?;
+    /// assert_eq!(tenure.settings().request_timeout(), limit);
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub fn request_timeout(mut self, limit: Duration) -> Self {
+        self.settings = self.settings.request_timeout(limit);
         self
     }
 
@@ -201,7 +226,7 @@ impl Builder {
         let source = self.source?;
         let party = party(self.namespace, self.id, self.settings, &self.time)?;
         let profile = Profile::new(self.endpoints, self.metadata)?;
-        let metrics = Hook::start(self.metrics)
+        let metrics = Hook::start(self.metrics, party.ns.clone())
             .map_err(|source| Error::System { what: "starting a thread", source })?;
         let (connection, seat) = match source {
             Source::Open(connection) => {
@@ -277,10 +302,20 @@ fn party(
     })
 }
 
+#[cfg(unix)]
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn host_name() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_default()
+}
+
 /// Host, process, and a random part: in containers host and process alone are
 /// not unique (B3).
 fn default_id() -> Result<MemberId> {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host = host_name();
     let host: String = host.chars().filter(|c| !c.is_control()).take(60).collect();
     let host = if host.trim().is_empty() { "host" } else { host.trim() };
     let random = u32::from_ne_bytes(random()?);

@@ -188,7 +188,7 @@ impl Callbacks {
         };
         let orderly = match asked {
             StopReason::Asked { .. } => LostReason::SteppedDown,
-            StopReason::Shutdown => LostReason::Resigned,
+            _ => LostReason::Resigned,
         };
         let stopping = &mut self.stopping;
         let reason = match run(end.held.clone(), |held| stopping(held, asked)).await {

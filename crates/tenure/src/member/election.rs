@@ -159,6 +159,35 @@ impl Election {
         Ok(self.operated.observe_from(after)?.keeping(self.shared.clone()))
     }
 
+    /// Follows the election without standing, as [`observe`](Self::observe) does, and is told
+    /// of each renewal of the leader ([`Observed::Renewed`](crate::Observed)) and when its
+    /// ttl ran out ([`Observed::Expired`](crate::Observed)): for one who shows how fresh a
+    /// leader is. No store notifies of heartbeats, so the election is read four times in the
+    /// leader's ttl, once for all such observers of this client; renewals between two reads
+    /// are told as one.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// # use std::time::Duration;
+    /// use tenure::{Observed, testing::Stage};
+    ///
+    /// let stage = Stage::new();
+    /// let tenure = stage.connect("web-1").await?;
+    /// let leadership = tenure.election("nightly").campaign().await?;
+    /// let mut observer = tenure.election("nightly").observe_renewals()?;
+    /// let first = observer.next().await.map(|seen| seen.observed);
+    /// assert!(matches!(first, Some(Observed::Leads { .. })));
+    /// stage.advance(Duration::from_secs(5)).await;
+    /// let next = observer.next().await.map(|seen| seen.observed);
+    /// assert!(matches!(next, Some(Observed::Renewed { number, .. }) if number.get() == 1));
+    /// # drop(leadership); Ok(()) })
+    /// # }
+    /// ```
+    pub fn observe_renewals(&self) -> Result<Observer> {
+        Ok(self.operated.observe_renewals()?.keeping(self.shared.clone()))
+    }
+
     /// This member's own changes in this election, in order, the present state
     /// first. A subscriber that hears of them keeps nothing: the term may be gone
     /// before it has reacted. To keep the term while you stop your work, use

@@ -1,5 +1,6 @@
 //! The handle an application holds while it leads.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use tenure_store::{FenceBlocking, FenceError, FenceIn, Fenced, FencedTerm};
 use tokio::sync::oneshot;
 
 use crate::member::Shared;
+use crate::member::cancellation::{Cancellation, When};
 use crate::member::driver::Command;
 use crate::member::reign::{LetGo, Phase, Reign};
 use crate::member::renewals::Renewals;
@@ -218,11 +220,27 @@ impl Leadership {
     pub async fn stopping(&self) -> Stopping {
         match self.held.reign.wait_for(|p| !matches!(p, Phase::Leading)).await {
             Phase::Stopping { reason, drain_until } => {
-                Stopping::Asked { reason: *reason, drain_until }
+                let left = drain_until.since(self.held.shared.time.now());
+                Stopping::Asked { reason: *reason, drain_until, left }
             }
             Phase::Lost(reason) => Stopping::Lost(reason),
             Phase::Leading => unreachable!("waited for any other phase"),
         }
+    }
+
+    /// What can be handed on to whatever is to be cancelled when the work should stop: to
+    /// tasks, threads and libraries that know nothing of leaderships. It keeps no term.
+    /// See [`Cancellation`].
+    #[must_use]
+    pub fn cancellation(&self) -> Cancellation {
+        Cancellation::new(self.held.reign.clone(), self.held.shared.time.clone(), When::Stopping)
+    }
+
+    /// The same for work that may go on while the term drains: cancelled only when the term
+    /// is lost.
+    #[must_use]
+    pub fn cancellation_on_loss(&self) -> Cancellation {
+        Cancellation::new(self.held.reign.clone(), self.held.shared.time.clone(), When::Lost)
     }
 
     /// Whether the work should stop, as [`stopping`](Self::stopping) says it:
@@ -280,6 +298,7 @@ impl Leadership {
     /// under this term, let its children inherit it, and close it here: then
     /// nobody else is elected before the last of them is gone. Giving the term up
     /// or leaving frees it whether or not the lock is held.
+    #[cfg(unix)]
     #[must_use]
     pub fn liveness_lock(&self) -> Option<std::os::fd::OwnedFd> {
         self.held.shared.connection.locks.of(self.term().member.incarnation)
@@ -335,16 +354,44 @@ impl Leadership {
     }
 }
 
-/// Why the work should stop.
+/// Why the work should stop. Printed, it is a clause for a message or a log.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// use tenure::Stopping;
+///
+/// # let tenure = tenure::Tenure::connect("memory:").await?;
+/// let leadership = tenure.election("nightly").campaign().await?;
+/// leadership.stop()?;
+/// let why = leadership.stopping().await;
+/// assert_eq!(why.to_string(), "asked to step down");
+/// let Stopping::Asked { left, .. } = why else { return Err("it was lost".into()) };
+/// assert!(left > std::time::Duration::from_secs(1)); // to finish in
+/// # Ok(()) })
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stopping {
     /// It may drain until then, and is renewed meanwhile.
     Asked {
         /// Who asked, and why.
         reason: StopReason,
-        /// When the patience ends.
+        /// When the patience ends, on the member's clock.
         drain_until: Mono,
+        /// How much of that was left when this was told.
+        left: Duration,
     },
     /// It is too late: the term is lost.
     Lost(LostReason),
+}
+
+impl fmt::Display for Stopping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stopping::Asked { reason, .. } => reason.fmt(f),
+            Stopping::Lost(reason) => write!(f, "the term is lost: {reason}"),
+        }
+    }
 }

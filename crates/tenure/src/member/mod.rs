@@ -4,12 +4,14 @@ mod attempt;
 mod builder;
 mod callbacks;
 mod campaigns;
+mod cancellation;
 pub(crate) mod driver;
 mod election;
 mod lead;
 mod leadership;
 mod left;
 mod legacy;
+mod locks;
 mod name_error;
 mod names;
 mod owned;
@@ -32,9 +34,11 @@ pub use attempt::Attempt;
 pub use builder::Builder;
 pub use callbacks::Callbacks;
 pub use campaigns::Campaigns;
+pub use cancellation::Cancellation;
 pub use election::Election;
 pub use leadership::{Leadership, Stopping};
 pub use left::Left;
+pub use locks::{Lock, Place, Semaphore};
 pub use name_error::NameError;
 pub use names::{NameHints, Names, Registration};
 pub use renewals::Renewals;
@@ -85,6 +89,8 @@ pub(crate) struct Shared {
     operator: Operator,
     pub(crate) connection: Arc<Connection>,
     tickets: AtomicU64,
+    /// Who is in line for locks and semaphores.
+    turns: locks::Turns,
     /// Its sender is gone once the driver has ended.
     ended: watch::Receiver<()>,
 }
@@ -116,7 +122,10 @@ impl Tenure {
         Self::builder(url).connect().await
     }
 
-    /// Options for connecting to the store at `url`: `memory:`, `sqlite:path`.
+    /// Options for connecting to the store at `url`: `sqlite:/path/to/file.db`,
+    /// `postgres://user@host/db`, `s3://bucket/prefix`, `gs://bucket/prefix`,
+    /// `az://container/prefix`, as far as their features are on; `memory:` for a store of
+    /// this member alone, or `memory:name` for one that members of this process share.
     pub fn builder(url: impl AsRef<str>) -> Builder {
         Builder::url(url.as_ref())
     }
@@ -142,6 +151,7 @@ impl Tenure {
             client,
             connection,
             tickets: AtomicU64::new(1),
+            turns: locks::Turns::default(),
             ended,
         };
         Self { shared: Arc::new(shared) }
@@ -239,6 +249,23 @@ impl Tenure {
     #[must_use]
     pub fn now(&self) -> Mono {
         self.shared.time.now()
+    }
+
+    /// How long it is until this moment of the member's clock; zero once it has passed.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// # let tenure = tenure::Tenure::connect("memory:").await?;
+    /// let leadership = tenure.election("nightly").campaign().await?;
+    /// let left = tenure.until(leadership.trusted_until());
+    /// assert!(left > std::time::Duration::ZERO && left <= tenure.settings().ttl());
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn until(&self, at: Mono) -> Duration {
+        at.since(self.now())
     }
 
     /// Waits until this moment of the member's clock, roughly: for pauses, not for trust.

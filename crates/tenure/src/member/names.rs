@@ -376,6 +376,7 @@ impl Registration {
 
     /// A kernel lock for another process that works under this name: see
     /// [`Leadership::liveness_lock`](crate::Leadership::liveness_lock).
+    #[cfg(unix)]
     #[must_use]
     pub fn liveness_lock(&self) -> Option<std::os::fd::OwnedFd> {
         let owner = self.owned.binding().owner?;

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_core::Stream;
 use tenure_core::{ElectionName, MemberId, Note, Pause, Profile, Seq, Term, TermNumber};
@@ -66,6 +67,20 @@ pub enum Observed {
     Paused(Pause),
     /// The pause was lifted.
     Resumed,
+    /// The leader's trust was renewed: told to those who asked for it
+    /// ([`observe_renewals`](crate::Election::observe_renewals)).
+    Renewed {
+        /// The term.
+        number: TermNumber,
+        /// What is left of the leader's ttl from now on.
+        remaining: Duration,
+    },
+    /// The leader was not renewed within its ttl, and its term is over: told to those who
+    /// asked for it, before [`Vacant`](Observed::Vacant).
+    Expired {
+        /// The term.
+        number: TermNumber,
+    },
     /// Some of what happened is not told: the journal no longer has it, or this
     /// observer was too slow. The present state follows.
     Skipped,
@@ -100,6 +115,15 @@ pub struct Observer {
     _member: Option<Arc<Shared>>,
 }
 
+/// What an observer wants to be told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wanted {
+    /// Everything after this place, not only the present state.
+    pub(crate) after: Option<Seq>,
+    /// Renewals and expiry too.
+    pub(crate) renewals: bool,
+}
+
 struct Inner {
     /// Keeps the watch alive.
     _client: Arc<Client>,
@@ -112,9 +136,9 @@ impl Observer {
     pub(crate) fn new(
         client: &Arc<Client>,
         election: ElectionName,
-        after: Option<Seq>,
+        wanted: Wanted,
     ) -> Result<Self> {
-        let (track, (ready, news)) = client.observations().watch(client, election, after)?;
+        let (track, (ready, news)) = client.observations().watch(client, election, wanted)?;
         let inner = Inner { _client: client.clone(), track, ready, news };
         Ok(Self { steps: Stepping::new(inner), _member: None })
     }

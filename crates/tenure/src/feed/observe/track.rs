@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_core::{
-    ElectionView, Entry, Happening, Incarnation, Mono, Pause, Profile, Seq, Term, TermNumber,
+    ElectionView, EndCause, Entry, Happening, Incarnation, Mono, Pause, Profile, Seq, Term,
+    TermNumber,
 };
 use tokio::sync::broadcast;
 
@@ -41,8 +42,12 @@ struct Known {
     number: TermNumber,
     leader: Option<(Term, Profile)>,
     paused: Option<Pause>,
-    /// When the leader's ttl will have run out, if nothing renews it.
+    /// When to look again, since the leader's ttl will have run out if nothing renews it.
     check_at: Option<Mono>,
+    /// Whether renewals and expiry are told, and so are looked for.
+    renewals: bool,
+    /// When the leader's ttl will have run out, as far as was told.
+    ends_at: Option<Mono>,
     /// The way to the observers; gone when the member is.
     news: Option<broadcast::Sender<Arc<Observation>>>,
 }
@@ -79,16 +84,16 @@ impl Known {
 }
 
 impl Track {
-    pub(super) fn new() -> Self {
-        Self::at(Seq::START, false, KEPT)
+    pub(super) fn new(renewals: bool) -> Self {
+        Self::at(Seq::START, false, KEPT, renewals)
     }
 
     /// Begins at a place in the journal that its observer knows already.
-    pub(super) fn resumed(after: Seq) -> Self {
-        Self::at(after, true, KEPT_TO_RESUME)
+    pub(super) fn resumed(after: Seq, renewals: bool) -> Self {
+        Self::at(after, true, KEPT_TO_RESUME, renewals)
     }
 
-    fn at(seq: Seq, seen: bool, kept: usize) -> Self {
+    fn at(seq: Seq, seen: bool, kept: usize, renewals: bool) -> Self {
         let known = Known {
             seen,
             told: false,
@@ -97,6 +102,8 @@ impl Track {
             leader: None,
             paused: None,
             check_at: None,
+            renewals,
+            ends_at: None,
             news: Some(broadcast::Sender::new(kept)),
         };
         Self { known: Mutex::new(known) }
@@ -134,6 +141,10 @@ impl Track {
     /// Up to where this knows the journal.
     pub(super) fn seq(&self) -> Seq {
         self.known().seq
+    }
+
+    pub(super) fn tells_renewals(&self) -> bool {
+        self.known().renewals
     }
 
     /// Whether `incarnation` leads, as far as is known.
@@ -182,6 +193,7 @@ impl Track {
                 known.leader = Some((term.clone(), profile));
                 // Its ttl is not in the journal: look before long.
                 known.check_at = Some(Mono::ZERO);
+                known.ends_at = None;
                 known.post_present();
             }
             // A newer number than is known: one who resumes knows the leader
@@ -199,6 +211,9 @@ impl Track {
             Happening::Left { member, .. } | Happening::Ended { member, .. }
                 if known.is_led_by(member.incarnation) =>
             {
+                if matches!(entry.what, Happening::Ended { cause: EndCause::Expired, .. }) {
+                    known.post_expired();
+                }
                 known.leader = None;
                 known.check_at = None;
                 known.post_present();
@@ -255,7 +270,12 @@ impl Known {
         self.seq = seq;
         self.number = view.number;
         self.paused = view.paused.clone();
-        self.check_at = view.holder.as_ref().map(|holder| now + holder.remaining);
+        let leads_on = view.holder.is_some() && before.0 == Some(view.number);
+        let expired = view.holder.is_none() && before.0 == Some(view.number);
+        if expired && self.ends_at.is_some_and(|end| now >= end) {
+            self.post_expired();
+        }
+        self.take_end(now, view, leads_on);
         self.leader = view.holder.as_ref().map(|holder| {
             let term = Term {
                 election: view.election.clone(),
@@ -283,9 +303,47 @@ impl Known {
             self.check_at = None;
             return;
         }
-        self.check_at = view.holder.as_ref().map(|holder| now + holder.remaining);
-        if view.holder.is_none() && self.leader.take().is_some() {
+        let leads_on = view.holder.is_some() && self.leader.is_some();
+        let over = self.ends_at.is_some_and(|end| now >= end);
+        self.take_end(now, view, leads_on);
+        if view.holder.is_none() && self.leader.is_some() {
+            if over {
+                self.post_expired();
+            }
+            self.leader = None;
             self.post_present();
+        }
+    }
+
+    /// Until when the leader lasts, as a view says it; news if that is later than was told of
+    /// the same term. Less than an eighth of its ttl is not: a view may be late.
+    fn take_end(&mut self, now: Mono, view: &ElectionView, leads_on: bool) {
+        let Some(holder) = &view.holder else {
+            self.check_at = None;
+            self.ends_at = None;
+            return;
+        };
+        let end = now + holder.remaining;
+        self.check_at = Some(end);
+        if !self.renewals {
+            return;
+        }
+        self.check_at = Some(end.min(now + holder.ttl / 4));
+        if self.told && leads_on && self.ends_at.is_some_and(|told| end > told + holder.ttl / 8) {
+            let remaining = holder.remaining;
+            let observed = Observed::Renewed { number: view.number, remaining };
+            self.post(Observation { seq: self.seq, observed });
+        } else if leads_on && self.ends_at.is_some() {
+            return;
+        }
+        self.ends_at = Some(end);
+    }
+
+    /// Says that the leader's ttl ran out, if somebody wants to know.
+    fn post_expired(&self) {
+        if self.renewals && self.told {
+            let observed = Observed::Expired { number: self.number };
+            self.post(Observation { seq: self.seq, observed });
         }
     }
 }

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::super::entries::{Entries, Told};
 use super::super::follow::{PAUSES, Source, sleep_until};
+use super::Wanted;
 use super::track::{Subscribed, Track};
 use crate::client::Client;
 use crate::{Error, Result};
@@ -19,8 +20,11 @@ use crate::{Error, Result};
 #[derive(Debug, Default)]
 pub(crate) struct Observations {
     watch: Mutex<Option<mpsc::UnboundedSender<New>>>,
-    tracks: Arc<Mutex<HashMap<ElectionName, Arc<Track>>>>,
+    tracks: Arc<Mutex<Shared>>,
 }
+
+/// The tracks that observers share: by election, and by whether they are told of renewals.
+type Shared = HashMap<(ElectionName, bool), Arc<Track>>;
 
 /// A new observer.
 #[derive(Debug)]
@@ -53,7 +57,7 @@ impl Observations {
         &self,
         client: &Client,
         election: ElectionName,
-        after: Option<Seq>,
+        wanted: Wanted,
     ) -> Result<(Arc<Track>, Subscribed)> {
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
         let give = match watch.take() {
@@ -61,17 +65,17 @@ impl Observations {
             None => self.start(client)?,
         };
         // Where there is no journal there is nothing to resume from.
-        let after = after.filter(|_| client.first_capabilities().journal);
+        let after = wanted.after.filter(|_| client.first_capabilities().journal);
         let (track, subscribed) = match after {
             Some(after) => {
-                let track = Arc::new(Track::resumed(after));
+                let track = Arc::new(Track::resumed(after, wanted.renewals));
                 let subscribed = track.subscribe();
                 (track, subscribed)
             }
             None => {
                 let mut tracks = self.tracks.lock().unwrap_or_else(PoisonError::into_inner);
-                let track = tracks.entry(election.clone());
-                let track = track.or_insert_with(|| Arc::new(Track::new())).clone();
+                let track = tracks.entry((election.clone(), wanted.renewals));
+                let track = track.or_insert_with(|| Arc::new(Track::new(wanted.renewals))).clone();
                 let subscribed = track.subscribe();
                 (track, subscribed)
             }
@@ -105,7 +109,7 @@ struct Watch {
     new: Arrivals,
     store: SharedStore,
     source: Arc<Source>,
-    shared_tracks: Arc<Mutex<HashMap<ElectionName, Arc<Track>>>>,
+    shared_tracks: Arc<Mutex<Shared>>,
     /// All tracks, with the private ones of those who resumed.
     tracks: HashMap<ElectionName, Vec<Arc<Track>>>,
     /// Those who have not caught up yet.
@@ -358,8 +362,9 @@ impl Watch {
         self.tracks.retain(|election, tracks| {
             tracks.retain(|track| {
                 let watched = track.is_watched();
-                if !watched && shared.get(election).is_some_and(|t| Arc::ptr_eq(t, track)) {
-                    shared.remove(election);
+                let key = (election.clone(), track.tells_renewals());
+                if !watched && shared.get(&key).is_some_and(|t| Arc::ptr_eq(t, track)) {
+                    shared.remove(&key);
                 }
                 watched
             });

@@ -212,6 +212,7 @@ impl Driver {
         if self.hints.is_none() {
             self.hints = self.client.feed().and_then(|feed| feed.hints()).ok();
         }
+        self.metrics.record(Metric::Standing { election: election.clone() });
         self.waits.begin(election.clone(), campaign);
         true
     }

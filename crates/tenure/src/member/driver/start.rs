@@ -73,6 +73,7 @@ pub(crate) struct Started {
 #[derive(Debug)]
 pub(crate) struct Connection {
     newcomers: mpsc::UnboundedSender<Newcomer>,
+    #[cfg_attr(not(unix), allow(dead_code))]
     pub(crate) locks: LivenessLocks,
     seats: Arc<AtomicUsize>,
     thread: Mutex<Option<JoinHandle<()>>>,

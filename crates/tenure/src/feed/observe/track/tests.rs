@@ -63,7 +63,7 @@ fn told(news: &mut broadcast::Receiver<Arc<Observation>>) -> Vec<String> {
 /// N3: older views and entries change nothing.
 #[test]
 fn nothing_older_is_news() {
-    let track = Track::new();
+    let track = Track::new(false);
     let (_, mut news) = track.subscribe();
     track.on_entry(&elected(4, 4), Profile::default());
     track.on_view(NOW, Seq::new(5), &view(3, true));
@@ -79,7 +79,7 @@ fn nothing_older_is_news() {
 /// A look does not run ahead of the journal: what lies between is told.
 #[test]
 fn a_look_ahead_of_the_journal_skips_nothing() {
-    let track = Track::new();
+    let track = Track::new(false);
     let (_, mut news) = track.subscribe();
     track.on_view(NOW, Seq::new(1), &view(0, false));
     track.on_view(NOW, Seq::new(9), &view(2, true));
@@ -93,7 +93,7 @@ fn a_look_ahead_of_the_journal_skips_nothing() {
 /// B6: the leader of the newest term is gone, and no entry says so.
 #[test]
 fn a_ttl_that_ran_out_is_a_vacancy() {
-    let track = Track::new();
+    let track = Track::new(false);
     let (_, mut news) = track.subscribe();
     track.on_view(NOW, Seq::new(3), &view(1, true));
     assert_eq!(track.check_at(), Some(NOW + Duration::from_secs(7)));
@@ -110,7 +110,7 @@ fn a_ttl_that_ran_out_is_a_vacancy() {
 fn the_end_of_a_leader_is_a_vacancy() {
     let other = MemberRef::new(MemberId::new("a").unwrap(), Incarnation::from_u128(2));
     let ended = |seq, member| entry(seq, happenings::ended(member, EndCause::Expired));
-    let track = Track::new();
+    let track = Track::new(false);
     let (_, mut news) = track.subscribe();
     track.on_view(NOW, Seq::new(3), &view(1, true));
     track.on_entry(&ended(4, other), Profile::default());
@@ -126,7 +126,7 @@ fn the_end_of_a_leader_is_a_vacancy() {
 /// Without a journal, positions are zero and the looks say everything.
 #[test]
 fn without_a_journal_looks_say_everything() {
-    let track = Track::new();
+    let track = Track::new(false);
     let (_, mut news) = track.subscribe();
     for (number, held) in [(0, false), (1, true), (1, true), (1, false), (3, true), (2, true)] {
         track.on_view(NOW, Seq::START, &view(number, held));
@@ -138,7 +138,7 @@ fn without_a_journal_looks_say_everything() {
 /// stand.
 #[test]
 fn one_who_resumes_hears_what_it_missed() {
-    let track = Track::resumed(Seq::new(10));
+    let track = Track::resumed(Seq::new(10), false);
     let (ready, mut news) = track.subscribe();
     assert!(ready.is_empty(), "what it knows it is not told again");
     track.on_entry(&elected(10, 5), Profile::default());
@@ -147,7 +147,7 @@ fn one_who_resumes_hears_what_it_missed() {
     track.caught_up(NOW, Seq::new(14), &view(5, false));
     assert_eq!(told(&mut news), ["-5", "Resumed"]);
 
-    let track = Track::resumed(Seq::new(10));
+    let track = Track::resumed(Seq::new(10), false);
     let (_, mut news) = track.subscribe();
     track.caught_up(NOW, Seq::new(10), &view(5, true));
     assert_eq!(told(&mut news), ["+5"], "nothing was missed: the present state");
@@ -156,7 +156,7 @@ fn one_who_resumes_hears_what_it_missed() {
 /// What is no longer in the journal is said to be skipped, then the present.
 #[test]
 fn a_trimmed_journal_is_said_to_be_skipped() {
-    let track = Track::new();
+    let track = Track::new(false);
     let (_, mut news) = track.subscribe();
     track.on_view(NOW, Seq::new(3), &view(1, true));
     track.on_trimmed(Seq::new(2));
@@ -168,4 +168,60 @@ fn a_trimmed_journal_is_said_to_be_skipped() {
     track.start_over();
     track.on_view(NOW, Seq::new(4), &view(7, true));
     assert_eq!(told(&mut news), ["Skipped", "+7"]);
+}
+
+fn held_for(number: u64, remaining: u64) -> ElectionView {
+    let mut view = view(number, true);
+    view.holder.iter_mut().for_each(|h| h.remaining = Duration::from_secs(remaining));
+    view
+}
+
+/// L23: a renewal is told once, by how far the end has moved, and only to those who asked;
+/// so is the end of the ttl, before the vacancy.
+#[test]
+fn renewals_and_expiry_are_told_to_those_who_asked() {
+    for asked in [true, false] {
+        let track = Track::new(asked);
+        let (_, mut news) = track.subscribe();
+        let at = |secs: u64| NOW + Duration::from_secs(secs);
+        track.on_view(at(0), Seq::START, &held_for(1, 10));
+        assert_eq!(told(&mut news), ["+1"]);
+        let every = if asked { 2_500 } else { 10_000 };
+        assert_eq!(track.check_at(), Some(NOW + Duration::from_millis(every)));
+        // Late by a second, which no heartbeat did.
+        track.on_view(at(3), Seq::START, &held_for(1, 8));
+        assert!(told(&mut news).is_empty());
+        track.on_view(at(5), Seq::START, &held_for(1, 9));
+        track.on_view(at(6), Seq::START, &held_for(1, 8));
+        let renewed: &[&str] = if asked { &["Renewed"] } else { &[] };
+        assert_eq!(told(&mut news), renewed);
+        track.on_view(at(14), Seq::START, &view(1, false));
+        let over: &[&str] = if asked { &["Expired", "-1"] } else { &["-1"] };
+        assert_eq!(told(&mut news), over);
+    }
+}
+
+/// A term that was given back did not expire.
+#[test]
+fn a_release_is_no_expiry() {
+    let track = Track::new(true);
+    let (_, mut news) = track.subscribe();
+    track.on_view(NOW, Seq::new(1), &held_for(1, 10));
+    track.on_entry(&released(2, 1), Profile::default());
+    assert_eq!(told(&mut news), ["+1", "-1"]);
+    track.on_view(NOW, Seq::new(2), &view(1, false));
+    assert!(told(&mut news).is_empty());
+}
+
+/// The journal says why a member was ended: with its ttl, or by an operator.
+#[test]
+fn a_member_that_was_evicted_did_not_expire() {
+    for (cause, said) in [(EndCause::Expired, "Expired"), (EndCause::Evicted, "-1")] {
+        let track = Track::new(true);
+        let (_, mut news) = track.subscribe();
+        track.on_view(NOW, Seq::new(1), &held_for(1, 10));
+        let ended = Happening::Ended { member: member(), cause };
+        track.on_entry(&entry(2, ended), Profile::default());
+        assert_eq!(told(&mut news).get(1).map(String::as_str), Some(said));
+    }
 }
