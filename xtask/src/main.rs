@@ -3,6 +3,7 @@
 // Printing is what these commands are for.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod api;
 mod bench;
 mod chaos;
 mod failure;
@@ -31,6 +32,7 @@ cargo xtask <verb>
   verify          formatting, lints, documentation and tidiness; changes nothing
   fix             format, and apply what clippy can fix by itself
   tidy            only the repository's own rules
+  api             write docs/api.txt, the list of the public API of tenure
   bench [name]    run the benchmarks, or one of them
   sim [options]   run seeds of the simulator; --help lists the options
   model [world]   search small worlds of the machine to their end; --short: few
@@ -63,6 +65,7 @@ fn dispatch(args: &[String]) -> Outcome {
         "verify" => no_arguments(verb, rest).and_then(|()| verify::run()),
         "fix" => no_arguments(verb, rest).and_then(|()| fix::run()),
         "tidy" => no_arguments(verb, rest).and_then(|()| tidy::check()),
+        "api" => no_arguments(verb, rest).and_then(|()| api::write(&steps::root())),
         "bench" => bench::run(rest),
         "serve" => servers::serve(rest),
         "sim" => sim::run(rest),
