@@ -264,7 +264,7 @@ impl<R: WriteRows> Purging<'_, '_, R> {
         purged.elections = count(going.len());
         let left = count(self.left_in(&going)?.len());
         purged.names = left;
-        // Each will have been dropped, which is forgotten where nobody lives.
+        // Each will have been dropped; drops are forgotten where no member is left.
         purged.drops = if lives.is_empty() { left } else { 0 };
         if purge.after.is_none() {
             purged.members = count(dead.len());

@@ -293,8 +293,8 @@ impl Naming<'_> {
         self.world.see(Fact::NamesSurveyed { names: &names });
     }
 
-    /// A read of the names follows soon, in every other world: in the others nobody follows the
-    /// names. A copy whose numbers do not jump tells nobody that it forgot.
+    /// A read of the names follows soon, in every other world: in the others no process follows
+    /// the names. A copy whose numbers do not jump does not tell that it forgot.
     pub(super) fn compare_names_soon(&mut self, who: Who) {
         let config = &self.world.config;
         let compares = config.store == StoreKind::Replicated

@@ -171,7 +171,8 @@ pub(in crate::machine) fn on_shown(
             if count != own.doubt.count {
                 return Ok(());
             }
-            let (mut lost, mut is_odd) = (Vec::new(), false);
+            let mut lost = Vec::new();
+            let mut is_odd = false;
             for (name, answer) in names.into_iter().zip(answers) {
                 match answer {
                     BindAnswer::Gone(there) if !own.shown(&name, there.as_ref(), me) => {
@@ -198,6 +199,10 @@ pub(in crate::machine) fn on_shown(
 
 /// Changes the binding if its revision is 0, which none ever has.
 fn unless_ever(name: Name, nonce: Nonce, token: Token) -> BindOp {
-    let (expect, value) = (Some(Rev::START), Value::empty());
-    BindOp { name, nonce, what: What::Change { of: To::Life, token, expect, value } }
+    let expect = Some(Rev::START);
+    BindOp {
+        name,
+        nonce,
+        what: What::Change { of: To::Life, token, expect, value: Value::empty() },
+    }
 }

@@ -59,7 +59,8 @@ fn a_store_of_another_era_is_asked_for_every_name_before_trust_is_stretched() {
     let mut script = doubting(&["a", "b"]);
     assert_eq!(trusted(&script), None, "nothing is confirmed yet");
     assert!(lost(&script).is_empty(), "nor is anything lost");
-    let (me, other) = (script.me(), member("other", 9));
+    let me = script.me();
+    let other = member("other", 9);
     let asked = shown(&mut script, |name| match name.as_str() {
         "a" => Some(binding(&other, name, 70_000)),
         _ => Some(binding(&me, name, 2)),
