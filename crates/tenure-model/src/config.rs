@@ -174,7 +174,6 @@ pub fn full() -> Vec<Config> {
     let mut worlds = short();
     worlds.extend(bad_networks());
     worlds.extend(more_of_everything());
-    worlds.extend(names());
     worlds
 }
 
@@ -275,33 +274,6 @@ fn more_of_everything() -> Vec<Config> {
             budget: Budget { resigns: 1, ..Budget::default() },
             must: &[Elected, HandedOver],
             ..Config::of("handing over", "a release elects the heir, who may not hear of it")
-        },
-    ]
-}
-
-fn names() -> Vec<Config> {
-    use Mark::{
-        BeatenDead, IdTaken, LateDrop, NameAdopted, NameLost, NameMoved, NameOwned, NameRefused,
-    };
-    let world = |name, about| Config { elections: 0, names: 1, ..Config::of(name, about) };
-    vec![
-        Config {
-            horizon: 8,
-            budget: Budget { late: 1, resigns: 1, ..Budget::default() },
-            must: &[NameOwned, NameMoved, NameRefused, NameAdopted, LateDrop],
-            ..world("a name, late", "a name is dropped, and a letter is as late as it likes")
-        },
-        Config {
-            horizon: 8,
-            budget: Budget { crashes: 1, doubled: 1, slips: 1, ..Budget::default() },
-            must: &[NameOwned, NameMoved, NameRefused, IdTaken],
-            ..world("a name, crash", "its owner crashes, a copy of a letter, a slow clock")
-        },
-        Config {
-            horizon: 9,
-            budget: Budget { cuts: 1, resigns: 1, slips: 1, ..Budget::default() },
-            must: &[NameOwned, NameMoved, NameLost, NameRefused, BeatenDead],
-            ..world("a name, cut", "a name is dropped, its owner is cut off, a slow clock")
         },
     ]
 }
