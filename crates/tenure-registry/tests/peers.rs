@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use tenure::testing::{Fault, FaultyStore, Stage, StoreVerb};
-use tenure::{MemberId, SharedStore, Tenure, Value};
+use tenure::{MemberId, SharedStore, Store, Tenure, Value};
 use tenure_registry::{RegisterError, Registered, Registry};
 use tenure_store::MemoryStore;
 use tenure_testkit::{let_pass, stamp, until as until_it, within};
@@ -290,7 +290,7 @@ async fn a_leaders_death_holds_no_registration_up() {
     // Nobody takes its place.
     stage.pause(a.leader_key()).await.unwrap();
     let operator = stage.connect("operator").await.unwrap();
-    operator.evict(&MemberId::new("leader").unwrap(), true).await.unwrap();
+    operator.evict_now(&MemberId::new("leader").unwrap()).await.unwrap();
     let mut kept = Vec::new();
     for n in 0..50 {
         let names = if n % 2 == 0 { &a } else { &b };
@@ -312,7 +312,7 @@ async fn the_late_end_of_an_older_life_takes_no_name_of_the_newer_one() {
     let first = within(names.register("n", Value::empty())).await.unwrap();
     let older = names.lookup_consistent("n").await.unwrap().unwrap().owner.unwrap();
     let operator = stage.connect("operator").await.unwrap();
-    operator.evict(&MemberId::new("m").unwrap(), true).await.unwrap();
+    operator.evict_now(&MemberId::new("m").unwrap()).await.unwrap();
     let lost = async {
         while first.is_current() {
             stage.advance(Duration::from_millis(500)).await;

@@ -114,7 +114,7 @@ async fn all_names_of_a_dead_process_move_to_who_waits() {
         (0..300).map(|n| b.keep(&format!("n{n}"), Value::empty()).unwrap()).collect();
     stage.settle().await;
     let operator = stage.connect("operator").await.unwrap();
-    operator.evict(&tenure::MemberId::new("a").unwrap(), true).await.unwrap();
+    operator.evict_now(&tenure::MemberId::new("a").unwrap()).await.unwrap();
     passes(&stage, || kept.iter().all(Kept::is_current)).await;
     drop(mine);
 }

@@ -23,7 +23,7 @@
 //!     Ok::<_, std::io::Error>(sent)
 //! })?;
 //! assert_eq!(sent, 3);
-//! assert!(tenure.shutdown()?);
+//! assert_eq!(tenure.shutdown()?, tenure::Left::Confirmed);
 //! # Ok(())
 //! # }
 //! ```
@@ -45,7 +45,7 @@ use std::time::Duration;
 
 use tenure_core::LostReason;
 
-use crate::{Builder, LeadError, Observation, Result, Stopping, WorkError};
+use crate::{Builder, LeadError, Left, Observation, Result, Stopping, WorkError};
 
 /// Runs a future to its end on this thread, which sleeps while nothing can be done. Every
 /// future of this crate may be run so.
@@ -122,7 +122,7 @@ impl Tenure {
     }
 
     /// Stops in order: see [`Tenure::shutdown`](crate::Tenure::shutdown).
-    pub fn shutdown(&self) -> Result<bool> {
+    pub fn shutdown(&self) -> Result<Left> {
         block_on(self.inner.shutdown())
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::secs;
 use tenure::blocking::{Tenure, block_on};
-use tenure::{Attempt, LeadError, LostReason, Observed, Stopping};
+use tenure::{Attempt, LeadError, Left, LostReason, Observed, Stopping};
 use tenure_testkit::wait_for;
 
 fn connect(url: &str, id: &str) -> Tenure {
@@ -49,7 +49,8 @@ fn a_program_without_async_leads_observes_and_fences() {
     let tx = db.transaction_with_behavior(immediate).unwrap();
     assert!(old.fence_blocking(&tx).is_err(), "its term is over");
     drop(tx);
-    assert!(a.shutdown().unwrap() && b.shutdown().unwrap());
+    assert_eq!(a.shutdown().unwrap(), Left::Confirmed);
+    assert_eq!(b.shutdown().unwrap(), Left::Confirmed);
     // What was left to tell, and then the end.
     assert!(seen.by_ref().count() <= 2);
 }
@@ -89,7 +90,7 @@ fn work_on_a_thread_is_asked_to_stop_and_told_of_a_loss() {
     });
     begun.recv().unwrap();
     let id = tenure::MemberId::new("a").unwrap();
-    block_on(operator.asynchronous().evict(&id, true)).unwrap();
+    block_on(operator.asynchronous().evict_now(&id)).unwrap();
     let lost = lost.join().unwrap();
     assert!(matches!(lost, Err(LeadError::Lost(LostReason::Superseded))), "{lost:?}");
 }
