@@ -211,17 +211,19 @@ mod tests {
         let (mut lines, mut errors) = (0, 0);
         for _ in 0..5_000 {
             let (kind, number) = (KINDS[below(KINDS.len())], NUMBERS[below(NUMBERS.len())]);
-            let (priority, at) = (NUMBERS[below(NUMBERS.len())], NUMBERS[1 + below(4)]);
+            let at = NUMBERS[1 + below(4)];
             // Every column is read, so that most have to be right for a line.
-            let mut one = || if below(2) == 0 { None } else { TEXTS[below(TEXTS.len())] };
-            let text: Vec<Option<&str>> = (0..7).map(|_| one()).collect();
+            let priority = [None, Some(3), Some(70_000)][below(3)];
+            let details = [None, Some("by=a\nreason=b"), Some("a")][below(3)];
+            let mut one = || if below(4) > 0 { Some("2a") } else { TEXTS[below(TEXTS.len())] };
+            let text: Vec<Option<&str>> = (0..6).map(|_| one()).collect();
             db.execute("DELETE FROM tenure_journal", []).unwrap();
             db.execute(
                 "INSERT INTO tenure_journal VALUES ('n', 1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,
                  ?10, NULL, ?11)",
                 rusqlite::params![
                     at, kind, text[0], number, text[1], text[2], priority, text[3], text[4],
-                    text[5], text[6]
+                    text[5], details
                 ],
             )
             .unwrap();
