@@ -20,10 +20,14 @@ pub(super) enum Fate {
     Open,
     /// No test failed.
     Survived,
+    /// No test can fail: what is broken changes nothing that anybody could see. It was said
+    /// so by whoever read the statement, with the reason.
+    Equivalent,
 }
 
 impl Fate {
-    const ALL: [Self; 5] = [Self::Caught, Self::Hung, Self::Unviable, Self::Open, Self::Survived];
+    const ALL: [Self; 6] =
+        [Self::Caught, Self::Hung, Self::Unviable, Self::Open, Self::Survived, Self::Equivalent];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -32,6 +36,7 @@ impl Fate {
             Self::Unviable => "unviable",
             Self::Open => "open",
             Self::Survived => "SURVIVED",
+            Self::Equivalent => "equivalent",
         }
     }
 
@@ -46,7 +51,7 @@ pub(super) struct Entry {
     pub(super) fate: Fate,
     /// Of the function that was broken, as it was then.
     pub(super) digest: String,
-    /// The test that failed.
+    /// The test that failed; of what is equivalent, why.
     pub(super) by: String,
 }
 
@@ -98,8 +103,13 @@ impl Ledger {
         self.known.retain(|name, _| !chosen(name));
     }
 
-    /// Notes what became of one, at once: a run may be stopped at any time.
-    pub(super) fn note(&mut self, name: &str, entry: Entry) -> Outcome {
+    /// Notes what became of one, at once: a run may be stopped at any time. If it was said
+    /// to be equivalent before its function changed, the reason stays, to be looked at again.
+    pub(super) fn note(&mut self, name: &str, mut entry: Entry) -> Outcome {
+        let before = self.known.get(name).filter(|before| before.fate == Fate::Equivalent);
+        if let Some(before) = before.filter(|_| entry.by.is_empty()) {
+            entry.by.clone_from(&before.by);
+        }
         self.known.insert(name.to_owned(), entry);
         self.write()
     }
@@ -164,13 +174,19 @@ mod tests {
         first.note("a.sql f: remove x = 1", entry(Fate::Caught, "1")).unwrap();
         first.note("a.sql f: negate y", entry(Fate::Survived, "1")).unwrap();
         first.note("a.sql g: negate z", entry(Fate::Open, "1")).unwrap();
+        let said = Entry { by: "an index".into(), ..entry(Fate::Equivalent, "1") };
+        first.note("c.sql h: remove w", said.clone()).unwrap();
         let mut again = Ledger::open(&path);
         assert_eq!(again.entry("a.sql f: remove x = 1"), Some(&entry(Fate::Caught, "1")));
         assert!(again.is_final("a.sql f: remove x = 1", "1"));
         assert!(!again.is_final("a.sql f: remove x = 1", "2"), "the function changed");
         assert!(!again.is_final("a.sql g: negate z", "1"), "not all tests were run");
         let summary = again.summary();
-        assert!(summary.starts_with("3 mutants: 1 caught, 0 hung, 0 unviable, 1 open, 1 SURV"));
+        assert!(summary.starts_with("4 mutants: 1 caught, 0 hung, 0 unviable, 1 open, 1 SURV"));
+        assert!(again.is_final("c.sql h: remove w", "1"));
+        let open = Entry { fate: Fate::Open, digest: "2".into(), by: String::new() };
+        again.note("c.sql h: remove w", open).unwrap();
+        assert_eq!(again.entry("c.sql h: remove w").unwrap().by, said.by, "to be looked at again");
         assert!(summary.contains("survived: a.sql f: negate y"), "{summary}");
         again.moved("b.sql f: negate y", "1");
         assert!(again.is_final("b.sql f: negate y", "1"), "the function is in another file");
@@ -180,7 +196,7 @@ mod tests {
             again.has_survived("a.sql f: negate y") && !again.has_survived("a.sql g: negate z")
         );
         again.forget(|name| name.contains(" f: "));
-        assert_eq!(again.entries().count(), 1);
+        assert_eq!(again.entries().count(), 2);
         fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -12,6 +12,7 @@ mod reach;
 mod record;
 mod runner;
 mod rust;
+mod scout;
 mod scratch;
 mod sql;
 mod sweep;
@@ -23,7 +24,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use self::ledger::Ledger;
+use self::ledger::{Entry, Fate, Ledger};
 use crate::failure::{Doing, Failure, Outcome};
 use crate::metadata::{self, Package};
 use crate::steps::root;
@@ -42,7 +43,13 @@ cargo xtask mutants [--package X …] [--sql | --rust] [options]
   --only TEXT   only mutants whose name contains TEXT, as beat.sql or settings.rs; may be
                 repeated
   --first       only the first look: the tests that catch most, not yet the whole suite
-  --scout       less than that: only the random histories, where the crate has them
+  --scout       less than that: only the random histories, where the crate has them, and
+                what else looks at functions where they are; with --by only some of them
+  --open        look again at what is open, with --scout too
+  --histories N how many random histories each mutant has to pass; default 40, or 400 if
+                all tests are run
+  --equivalent WHY  run nothing: what is chosen by --only, and was not caught, changes
+                nothing that could be noticed, for this reason
   --jobs N      how many SQL mutants are run at a time; default 2
   --list        print the SQL mutants and run none
   --count       print what is known of the SQL mutants of each file, and run none
@@ -84,9 +91,12 @@ struct Options {
     survived: bool,
     first: bool,
     scout: bool,
+    open: bool,
     list: bool,
     count: bool,
     jobs: usize,
+    histories: Option<u32>,
+    equivalent: Option<String>,
     only: Vec<String>,
     by: Vec<String>,
 }
@@ -124,6 +134,14 @@ pub(crate) fn run(args: &[String]) -> Outcome {
             println!("{}:\n{}", stated.package, counted(&all.mutants, &known));
             continue;
         }
+        if let Some(why) = &options.equivalent {
+            println!(
+                "{}: {} equivalent",
+                stated.package,
+                say(&stated.package, &all, &options, why)?
+            );
+            continue;
+        }
         sweep::run(&kept, &stated.package, &all, &options)?;
     }
     if options.rust && !options.list && !options.count {
@@ -134,6 +152,26 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     Ok(())
 }
 
+/// Enters why what is chosen is equivalent, and says how many those are.
+fn say(package: &str, all: &Statements, options: &Options, why: &str) -> Outcome<usize> {
+    if options.only.is_empty() {
+        return Err(Failure::new("--equivalent needs --only: each mutant has a reason of its own"));
+    }
+    let mut ledger = Ledger::open(&ledger_of(package));
+    let mut said = 0;
+    for mutant in all.mutants.iter().filter(|mutant| options.names(&mutant.name)) {
+        let known = ledger.entry(&mutant.name).filter(|entry| entry.digest == mutant.digest);
+        if known.is_some_and(|entry| matches!(entry.fate, Fate::Open | Fate::Survived)) {
+            let digest = mutant.digest.clone();
+            let entry = Entry { fate: Fate::Equivalent, digest, by: why.to_owned() };
+            ledger.note(&mutant.name, entry)?;
+            println!("  {}", mutant.name);
+            said += 1;
+        }
+    }
+    Ok(said)
+}
+
 /// Where the verdicts on a crate's statements are.
 fn ledger_of(package: &str) -> PathBuf {
     root().join(format!("docs/mutants/{package}.tsv"))
@@ -141,19 +179,20 @@ fn ledger_of(package: &str) -> PathBuf {
 
 /// What is known of the mutants of each file, as a table.
 fn counted(mutants: &[Statement], known: &Ledger) -> String {
-    let mut rows: BTreeMap<&str, [usize; 6]> = BTreeMap::new();
+    let mut rows: BTreeMap<&str, [usize; 7]> = BTreeMap::new();
     for mutant in mutants {
         let file = mutant.name.split(' ').next().unwrap_or_default();
         let entry = known.entry(&mutant.name).filter(|entry| entry.digest == mutant.digest);
-        let place = entry.map_or(5, |entry| entry.fate as usize);
+        let place = entry.map_or(6, |entry| entry.fate as usize);
         for row in [file, "all"] {
             rows.entry(row).or_default()[place] += 1;
         }
     }
     let all = rows.remove("all").unwrap_or_default();
-    let mut text =
-        String::from("| file | caught | hung | unviable | open | survived | not run |\n");
-    text += "|---|---|---|---|---|---|---|\n";
+    let mut text = String::from(
+        "| file | caught | hung | unviable | open | survived | equivalent | not run |\n",
+    );
+    text += "|---|---|---|---|---|---|---|---|\n";
     for (file, row) in rows.into_iter().chain([("all", all)]) {
         let row: Vec<_> = row.iter().map(usize::to_string).collect();
         text += &format!("| {file} | {} |\n", row.join(" | "));
@@ -183,6 +222,14 @@ fn parse(args: &[String]) -> Outcome<Options> {
                 let jobs = args.next().and_then(|jobs| jobs.parse().ok()).filter(|n| *n > 0);
                 options.jobs = jobs.ok_or_else(|| missing(arg))?;
             }
+            "--histories" => {
+                let count = args.next().and_then(|count| count.parse().ok());
+                options.histories = Some(count.ok_or_else(|| missing(arg))?);
+            }
+            "--equivalent" => {
+                options.equivalent = Some(args.next().ok_or_else(|| missing(arg))?.clone());
+            }
+            "--open" => options.open = true,
             "--sql" => options.sql = true,
             "--rust" => options.rust = true,
             "--again" => options.again = true,
@@ -217,6 +264,8 @@ struct Statement {
     whole: String,
     /// And broken.
     text: String,
+    /// The function's name and its broken body, if it is in one.
+    body: Option<(String, String)>,
     what: sql::What,
 }
 
@@ -268,7 +317,14 @@ fn broken(file: &Path, whole: &str) -> Vec<Statement> {
         if *times > 1 {
             name += &format!(" #{times}");
         }
+        let body = part.and_then(|part| part.body(whole).map(|at| (part, at)));
+        let body = body.filter(|(_, at)| at.contains(&mutant.at.start)).map(|(part, at)| {
+            let [before, after] = [at.start..mutant.at.start, mutant.at.end..at.end];
+            let body = format!("{}{}{}", &whole[before], mutant.instead, &whole[after]);
+            (part.name.clone(), body)
+        });
         found.push(Statement {
+            body,
             file: file.to_owned(),
             name,
             digest: part.map(|part| part.digest.clone()).unwrap_or_default(),
@@ -339,7 +395,7 @@ mod tests {
         let found = broken(Path::new("x/a.sql"), "CREATE FUNCTION f() IF a THEN b;");
         let known = Ledger::open(Path::new("missing.tsv"));
         let table = counted(&found, &known);
-        assert!(table.contains("| a.sql | 0 | 0 | 0 | 0 | 0 | 2 |\n| all | 0 |"), "{table}");
+        assert!(table.contains("| a.sql | 0 | 0 | 0 | 0 | 0 | 0 | 2 |\n| all | 0 |"), "{table}");
     }
 
     #[test]

@@ -17,6 +17,16 @@ pub(super) struct Part {
     pub(super) counted: bool,
 }
 
+impl Part {
+    /// The bytes between the dollar quotes of a function.
+    pub(super) fn body(&self, sql: &str) -> Option<Range<usize>> {
+        let text = sql.get(self.at.clone()).filter(|text| text.contains("FUNCTION"))?;
+        let from = text.find("$$")? + 2;
+        let to = from + text[from..].find("$$")?;
+        Some(self.at.start + from..self.at.start + to)
+    }
+}
+
 /// What can be made by a file.
 const MADE: [&str; 6] = ["FUNCTION", "TABLE", "INDEX", "TYPE", "VIEW", "TRIGGER"];
 
@@ -84,6 +94,14 @@ mod tests {
         assert!(!parts[0].counted);
         assert_eq!(part_at(&parts, sql.find("b $$").unwrap()).unwrap().name, "_f");
         assert_eq!(part_at(&parts, sql.find("GRANT").unwrap()).unwrap().name, "i");
+    }
+
+    #[test]
+    fn a_function_has_a_body() {
+        let sql = "CREATE TABLE t (a int); CREATE FUNCTION f() AS $$ b $$; -- $$\nGRANT y;";
+        let parts = parts(sql);
+        assert_eq!(parts[0].body(sql), None);
+        assert_eq!(&sql[parts[1].body(sql).unwrap()], " b ");
     }
 
     #[test]

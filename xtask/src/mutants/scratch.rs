@@ -17,6 +17,10 @@ use crate::steps::cargo;
 /// How many spaces follow a text: what is put in its place may be longer by so much.
 pub(super) const ROOM: usize = 96;
 
+/// The programs of the random histories, by their crates.
+const SCOUTS: [(&str, &str); 2] =
+    [("tenure-postgres", "histories"), ("tenure-sqlite", "specific_histories")];
+
 /// A text as the copy has it.
 pub(super) fn padded(text: &str) -> String {
     format!("{text}{}", " ".repeat(ROOM))
@@ -95,10 +99,29 @@ impl Scratch {
         command
     }
 
-    /// Builds the test programs of one crate.
-    pub(super) fn build(&self, package: &str) -> Outcome<Vec<Built>> {
+    /// The test programs that are needed, by their names: that of the scouts alone, or those
+    /// that are named by what tests are called; all, if there are none such.
+    pub(super) fn needed(&self, package: &str, scout: bool, by: &[String]) -> Vec<String> {
+        if scout {
+            let scouts = SCOUTS.iter().filter(|(of, _)| *of == package);
+            return scouts.map(|(_, scout)| (*scout).to_owned()).collect();
+        }
+        let tests = self.tree.join("crates").join(package).join("tests");
+        let entries = fs::read_dir(tests).into_iter().flatten().flatten().map(|e| e.path());
+        let stems = entries.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+        let all: Vec<_> = stems.collect();
+        let of = |text: &String| all.iter().filter(|stem| text.starts_with(*stem)).max();
+        let named: Vec<_> = by.iter().map(of).collect();
+        named.into_iter().collect::<Option<BTreeSet<_>>>().into_iter().flatten().cloned().collect()
+    }
+
+    /// Builds test programs of one crate: all, if none is named.
+    pub(super) fn build(&self, package: &str, programs: &[String]) -> Outcome<Vec<Built>> {
+        let named = programs.iter().flat_map(|name| ["--test", name]);
+        let chosen = if programs.is_empty() { vec!["--tests"] } else { named.collect() };
         let output = self
-            .command(cargo(&["test", "--no-run", "--tests", "--all-features"]))
+            .command(cargo(&["test", "--no-run", "--all-features"]))
+            .args(chosen)
             .args(["--message-format", "json-render-diagnostics", "--package", package])
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
@@ -164,6 +187,23 @@ mod tests {
         );
         let library = message.replace("true", "false");
         assert!(built(serde_json::from_str(&library).unwrap()).is_none());
+    }
+
+    /// Only what is asked for is built.
+    #[test]
+    fn a_test_program_is_needed_if_its_tests_are_named() {
+        let tree = Scratch { tree: root() };
+        let needed = |by: &[&str]| {
+            let by: Vec<_> = by.iter().map(|text| (*text).to_owned()).collect();
+            tree.needed("tenure-sqlite", false, &by)
+        };
+        assert_eq!(
+            needed(&["specific_fence", "specific_boot a_"]),
+            ["specific_boot", "specific_fence"]
+        );
+        assert_eq!(needed(&["specific_fence", "amend::"]), [""; 0], "any may have such a test");
+        assert_eq!(needed(&[]), [""; 0]);
+        assert_eq!(tree.needed("tenure-postgres", true, &[]), ["histories"]);
     }
 
     /// The copy is of the working tree, and what did not change is not written again.

@@ -11,6 +11,7 @@ use super::ledger::{Fate, Ledger};
 use super::programs::{self, Programs};
 use super::reach::Reach;
 use super::record::Record;
+use super::scout;
 use super::scratch::Scratch;
 use super::worker::{self, Look, Shared, Worker};
 use super::{Options, Statement, Statements, ledger_of, started};
@@ -38,7 +39,7 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
     // What the scout, or a longer look, has left open is not for the scout again.
     let seen = |m: &&Statement| {
         let entry = ledger.entry(&m.name).filter(|entry| entry.digest == m.digest);
-        options.scout && !options.survived && entry.is_some()
+        options.scout && !options.survived && !options.open && entry.is_some()
     };
     let left = chosen.iter().filter(|m| !known(m) && !seen(m));
     let left: VecDeque<_> = left.copied().collect();
@@ -49,7 +50,7 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
     }
 
     let tree = Scratch::copy(&root(), &kept.join(format!("sql-{package}")), &[&all.folder])?;
-    let built = tree.build(package)?;
+    let built = tree.build(package, &tree.needed(package, options.scout, &options.by))?;
     let tests = programs::tests(&built)?;
     let name = |(program, name): &(usize, String)| format!("{} {name}", built[*program].target);
     let names: Vec<_> = tests.iter().map(name).collect();
@@ -63,6 +64,8 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
         reach: Reach::open(&reached),
         slots: SLOTS,
         by: &options.by,
+        histories: options.histories,
+        scouted: BTreeSet::new(),
     };
     if !shared.reach.knows(&names) && options.by.is_empty() && !options.scout {
         let programs = Programs::default();
@@ -75,15 +78,20 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
             shared.reach = reach;
         }
     }
-    let workers: Vec<_> = (0..options.jobs)
-        .map(|number| {
-            let folder = kept.join(format!("{package}-{number}"));
-            let programs = Programs::copy(&built, &folder.join("programs"), &all.texts)?;
-            let servers = started(&[package])?;
-            worker::prepare(&servers)?;
-            Ok(Worker { shared: &shared, programs, folder, servers })
-        })
-        .collect::<Outcome<_>>()?;
+    let mut left = left;
+    if options.by.is_empty() || options.scout {
+        let scouted = scouted(kept, package, left.make_contiguous(), &shared, options)?;
+        let ledger = shared.ledger.get_mut().map_err(broken)?;
+        let judged = |m: &Statement| ledger.is_final(&m.name, &m.digest);
+        let done = |m: &Statement| scouted.contains(&m.name) && (options.scout || judged(m));
+        left.retain(|mutant| !done(mutant));
+        if left.is_empty() {
+            println!("\n{}", ledger.summary());
+            return Ok(());
+        }
+        shared.scouted = scouted;
+    }
+    let workers = workers(kept, package, all, &shared, options)?;
 
     let first: Queue<'_> = Mutex::new(left.into_iter().map(|m| (m, BTreeSet::new())).collect());
     if !options.by.is_empty() {
@@ -97,6 +105,46 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
     }
     println!("\n{}", shared.ledger.into_inner().map_err(broken)?.summary());
     Ok(())
+}
+
+/// Those who judge, each with programs and servers of its own.
+fn workers<'a>(
+    kept: &Path,
+    package: &str,
+    all: &Statements,
+    shared: &'a Shared<'a>,
+    options: &Options,
+) -> Outcome<Vec<Worker<'a>>> {
+    let worker = |number| {
+        let folder = kept.join(format!("{package}-{number}"));
+        let programs = Programs::copy(shared.built, &folder.join("programs"), &all.texts)?;
+        let servers = started(&[package])?;
+        worker::prepare(&servers)?;
+        Ok(Worker { shared, programs, folder, servers })
+    };
+    (0..options.jobs).map(worker).collect()
+}
+
+/// Lets the random histories look at all that are left, where the crate has them. Gives the
+/// names of those at which they did.
+fn scouted(
+    kept: &Path,
+    package: &str,
+    left: &[&Statement],
+    shared: &Shared<'_>,
+    options: &Options,
+) -> Outcome<BTreeSet<String>> {
+    if !scout::is_in(shared.built) {
+        return Ok(BTreeSet::new());
+    }
+    let servers = started(&[package])?;
+    worker::prepare(&servers)?;
+    let folder = kept.join(format!("{package}-scout"));
+    let worker = Worker { shared, programs: Programs::default(), folder, servers };
+    let whole = !options.first && !options.scout;
+    let environment = worker.environment(if whole { Look::Whole } else { Look::Scout })?;
+    let folder = worker.folder.join("broken");
+    scout::run(shared.built, left, &folder, &environment, &options.by, &shared.ledger)
 }
 
 fn broken<T>(_: std::sync::PoisonError<T>) -> Failure {

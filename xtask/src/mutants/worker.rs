@@ -58,6 +58,10 @@ pub(super) struct Shared<'a> {
     pub(super) slots: usize,
     /// What the names of the tests contain that are tried; all, if nothing is named.
     pub(super) by: &'a [String],
+    /// How many histories a mutant has to pass, if it was said.
+    pub(super) histories: Option<u32>,
+    /// Which mutants the scout has looked at already.
+    pub(super) scouted: BTreeSet<String>,
 }
 
 impl Shared<'_> {
@@ -85,12 +89,22 @@ impl Worker<'_> {
         look: Look,
         passed: &mut BTreeSet<usize>,
     ) -> Outcome<Entry> {
-        let place = Place::make(self, if look == Look::Whole { SCOUTED.1 } else { SCOUTED.0 })?;
+        let place = Place::make(self, self.histories(look))?;
         self.programs.overwrite(&mutant.file, &mutant.whole, &mutant.text)?;
         let judged = self.judge_in(&place, mutant, look, passed);
         self.programs.overwrite(&mutant.file, &mutant.whole, &mutant.whole)?;
         let (fate, by) = judged?;
         Ok(Entry { fate, digest: mutant.digest.clone(), by })
+    }
+
+    fn histories(&self, look: Look) -> u32 {
+        let usual = if look == Look::Whole { SCOUTED.1 } else { SCOUTED.0 };
+        self.shared.histories.unwrap_or(usual)
+    }
+
+    /// What tests find in their environment, with a new database.
+    pub(super) fn environment(&self, look: Look) -> Outcome<Vec<(String, String)>> {
+        Ok(Place::make(self, self.histories(look))?.environment)
     }
 
     fn judge_in(
@@ -103,7 +117,9 @@ impl Worker<'_> {
         let mut set_aside = BTreeSet::new();
         let scout = self.shared.names.iter().position(|name| SCOUTS.contains(&name.as_str()));
         let scout = scout.filter(|scout| self.shared.tries(*scout));
-        if let Some(judged) = scout.map(|scout| self.scouted(place, scout)).transpose()?.flatten() {
+        let unseen = scout.filter(|_| !self.shared.scouted.contains(&mutant.name));
+        if let Some(judged) = unseen.map(|scout| self.scouted(place, scout)).transpose()?.flatten()
+        {
             return Ok(judged);
         }
         if scout.is_some() && look == Look::Scout {
