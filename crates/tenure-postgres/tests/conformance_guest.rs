@@ -9,19 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use common::{Place, url};
+use common::{LET_IN, Place, url};
 use tenure_conformance::Harness;
 use tenure_postgres::PostgresOptions;
 use tenure_store::{Clock, SharedStore};
 use tokio::sync::OnceCell;
-
-/// Many cases make the same role at once.
-const LET_IN: &str = "
-    DO $$ BEGIN
-        CREATE ROLE tenure_guest LOGIN;
-    EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
-    END $$;
-    SELECT {s}.grant_to('tenure_guest')";
 
 struct Guest {
     place: Place,

@@ -221,3 +221,39 @@ async fn one_of_many_that_is_not_new_holds_up_no_other() {
     (expected[0], expected[19]) = (None, Some(2));
     assert_eq!(numbers("f", 0).await, expected);
 }
+
+/// What nobody ever stood for is told at once if it is more than hints are given for,
+/// whatever else there is; and a bid for what is there is not.
+#[tokio::test]
+async fn many_new_elections_are_told_at_once() {
+    let (place, client) = (Place::new(), admin().await);
+    let store = place.open().await;
+    let a = joined(&store, "a", 1).await;
+    won(store.claim(&ns(), &claim(&a, "first", 1)).await.unwrap());
+    let other = tenure_core::Namespace::new("other").unwrap();
+    let b = member("b", 2);
+    store.join(&other, &join(&b)).await.unwrap();
+    let bids = |who: &MemberRef, prefix: &str, count: usize, nonce: u64| {
+        let mut all = claim(who, prefix, nonce);
+        let bid = |n| Bid::new(election(&format!("{prefix}-{n}")), Nonce::new(nonce));
+        all.bids = (0..count).map(bid).collect();
+        all
+    };
+    let at_once = async || -> i64 {
+        let told = "SELECT count(*) FROM {s}.told WHERE elections IS NOT NULL";
+        client.query_one(&told.replace("{s}", &place.schema), &[]).await.unwrap().get(0)
+    };
+    // The first of the names is there, but in another namespace.
+    store.claim(&other, &bids(&b, "many", 3, 1)).await.unwrap();
+    assert_eq!(at_once().await, 0);
+    store.claim(&ns(), &bids(&a, "few", 8, 1)).await.unwrap();
+    assert_eq!(at_once().await, 0, "each of eight is hinted at");
+    store.claim(&ns(), &bids(&a, "many", 9, 1)).await.unwrap();
+    assert_eq!(at_once().await, 1);
+    store.claim(&ns(), &bids(&a, "many", 9, 2)).await.unwrap();
+    assert_eq!(at_once().await, 1, "they are there");
+    let mut unlike = bids(&a, "unlike", 9, 1);
+    unlike.bids[4].priority = Priority::new(7);
+    store.claim(&ns(), &unlike).await.unwrap();
+    assert_eq!(at_once().await, 1, "they do not stand alike");
+}

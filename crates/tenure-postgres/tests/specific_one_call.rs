@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::checks::{alone, one_call as checks};
 use common::words::*;
 use common::{Place, admin, until};
 use tenure_core::{Amend, Happening, Note, ReleaseCause, Seq};
@@ -135,4 +136,17 @@ async fn stepping_down_from_one_election_keeps_the_other() {
     let fence = format!("SELECT {s}.fence('default', 'f', {number})");
     sql.client.query_one(&fence, &[]).await.unwrap();
     assert_eq!(sql.client.query_one(&two, &[]).await.unwrap().get::<_, i64>(0), number);
+}
+
+/// What one caller does is of its own id, in its own namespace, for its own election.
+#[tokio::test]
+async fn one_call_is_of_one_namespace_one_election_and_one_id() {
+    alone(checks::one_call_is_of_one_namespace_one_election_and_one_id).await;
+}
+
+/// M1: a caller that was evicted does not lead, although its ttl has not run out; nor does
+/// one whose member's row is another's.
+#[tokio::test]
+async fn an_evicted_caller_does_not_lead() {
+    alone(checks::an_evicted_caller_does_not_lead).await;
 }

@@ -1,8 +1,10 @@
 //! What the tests of this crate share.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+pub mod checks;
 pub mod relay;
 pub mod server;
+pub mod sound;
 pub mod tls;
 pub mod words;
 
@@ -26,6 +28,14 @@ pub fn url() -> String {
     std::env::var("TENURE_TEST_POSTGRES_URL")
         .expect("run the tests by `cargo xtask test`, or start a server by `cargo xtask serve`")
 }
+
+/// A role that may call the verbs and nothing else. Many tests make it at once.
+pub const LET_IN: &str = "
+    DO $$ BEGIN
+        CREATE ROLE tenure_guest LOGIN;
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+    END $$;
+    SELECT {s}.grant_to('tenure_guest')";
 
 /// A schema of its own on the shared server, gone when this is.
 pub struct Place {

@@ -12,10 +12,12 @@
 //! ends the test as it is: `cargo xtask mutants` asks only whether one does.
 #![allow(clippy::unwrap_used, unreachable_pub)]
 
+mod broken;
 #[path = "../common/mod.rs"]
 mod common;
 mod compare;
 mod names;
+mod place;
 mod steps;
 mod world;
 
@@ -25,9 +27,11 @@ use std::sync::{Arc, Mutex};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tokio::task::JoinSet;
 
+use common::checks::Spot;
 use common::server::Server;
+use place::Place;
 use steps::Step;
-use world::{Place, World};
+use world::World;
 
 /// How many histories run unless something else is asked for.
 const HISTORIES: u64 = 1_000;
@@ -41,6 +45,8 @@ const ENOUGH: usize = 4;
 
 /// Runs are counted, so that each has namespaces of its own.
 static RUNS: AtomicU64 = AtomicU64::new(0);
+/// Places are counted, so that each has a schema of its own.
+static PLACES: AtomicU64 = AtomicU64::new(0);
 
 /// Where two sides differ.
 struct Difference {
@@ -49,8 +55,9 @@ struct Difference {
     how: String,
 }
 
-async fn run(place: &Place, steps: &[Step]) -> Result<(), Difference> {
-    let mut world = World::new(place, RUNS.fetch_add(1, Ordering::Relaxed)).await;
+async fn run(place: &Place, seed: u64, steps: &[Step]) -> Result<(), Difference> {
+    let store = place.store(seed);
+    let mut world = World::new(place, store, RUNS.fetch_add(1, Ordering::Relaxed)).await;
     for (number, step) in steps.iter().enumerate() {
         let after = number + 1;
         world.step(step).await.map_err(|how| Difference { after, how })?;
@@ -61,6 +68,7 @@ async fn run(place: &Place, steps: &[Step]) -> Result<(), Difference> {
 /// A history that still fails, with as many steps left out as can be.
 async fn shortened(
     place: &Place,
+    seed: u64,
     mut steps: Vec<Step>,
     found: Difference,
 ) -> (Vec<Step>, Difference) {
@@ -74,7 +82,7 @@ async fn shortened(
             attempts += 1;
             let upto = (from + chunk).min(steps.len());
             let fewer: Vec<_> = steps[..from].iter().chain(&steps[upto..]).cloned().collect();
-            match run(place, &fewer).await {
+            match run(place, seed, &fewer).await {
                 Ok(()) => from += chunk,
                 Err(difference) => {
                     steps = fewer;
@@ -110,21 +118,36 @@ impl Site {
         if self.own.is_some() { ENOUGH } else { 1 }
     }
 
-    async fn place(&self, worker: u64) -> Place {
+    async fn place(&self) -> Place {
         // On a server that is there, another process may have made the tables by other text.
-        let schema = format!("t{}_{worker}", std::process::id());
+        let number = PLACES.fetch_add(1, Ordering::Relaxed);
+        let schema = format!("t{}_{number}", std::process::id());
         let options = PostgresOptions::from_url(&self.url).unwrap().schema(&schema);
-        let store = PostgresStore::open(options).await.unwrap();
-        Place { store, admin: common::connect(&self.url).await, schema }
+        let owner = PostgresStore::open(options).await.unwrap();
+        let admin = common::connect(&self.url).await;
+        admin.batch_execute(&common::LET_IN.replace("{s}", &schema)).await.unwrap();
+        let url = self.url.replace("postgres@", "tenure_guest@");
+        let options = PostgresOptions::from_url(&url).unwrap().schema(&schema).migrate(false);
+        let guest = PostgresStore::open(options).await.unwrap();
+        let spot = Spot { schema, url: self.url.clone() };
+        Place::new(owner, guest, admin, spot).await
+    }
+
+    /// What is broken may go on for ever: the server ends it.
+    async fn end_what_hangs(&self) {
+        let admin = common::connect(&self.url).await;
+        let text = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = %L', \
+                    current_database(), '20s'); END $$";
+        admin.batch_execute(text).await.unwrap();
     }
 }
 
 /// Runs one history; what it found, if it failed.
 async fn check(site: &Site, place: &Place, seed: u64) -> Option<String> {
     let mut steps = steps::history(seed);
-    let mut difference = run(place, &steps).await.err()?;
+    let mut difference = run(place, seed, &steps).await.err()?;
     if site.own.is_some() {
-        (steps, difference) = shortened(place, steps, difference).await;
+        (steps, difference) = shortened(place, seed, steps, difference).await;
     }
     let steps: Vec<_> = steps.iter().map(|step| format!("  {step:?}\n")).collect();
     Some(format!(
@@ -150,12 +173,12 @@ async fn random_histories_go_by_the_rules() {
     let seeds = Arc::new(Mutex::new(seeds));
     let found = Arc::new(Mutex::new(Vec::new()));
     let mut workers = JoinSet::new();
-    for worker in 0..WORKERS {
+    for _ in 0..WORKERS {
         let site = Arc::clone(&site);
         let seeds = Arc::clone(&seeds);
         let found = Arc::clone(&found);
         workers.spawn(async move {
-            let place = site.place(worker).await;
+            let place = site.place().await;
             while found.lock().unwrap().len() < site.enough() {
                 let Some(seed) = seeds.lock().unwrap().next() else { break };
                 let failed = check(&site, &place, seed).await;

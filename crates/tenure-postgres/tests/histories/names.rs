@@ -10,7 +10,7 @@ use tenure_core::{
 use tenure_store::MemoryState;
 
 use crate::compare::round;
-use crate::steps::{Asked, Attempt, Becomes, NameOp, Number, Seen};
+use crate::steps::{Asked, Attempt, Becomes, NAMES, NameOp, Number, Seen};
 use crate::world::UNIT;
 
 /// Where the names stood on both sides, after each step. They go on alike, and jump alike.
@@ -100,6 +100,20 @@ fn value(value: usize) -> Value {
     }
 }
 
+/// The same of a name that the caller may change or drop, if it is aimed and there is one.
+fn aimed(spec: &MemoryState, now: Mono, caller: Option<&MemberRef>, op: &NameOp) -> NameOp {
+    let found = spec.names(now, &WhichNames::Prefix(String::new())).bindings;
+    let is_own = |binding: &Binding| match op.what {
+        Becomes::Changed { of_life: false, .. } => binding.owner.is_none(),
+        Becomes::Changed { .. } => binding.owner.is_some() && binding.owner.as_ref() == caller,
+        Becomes::Dropped { .. } => binding.owner.is_none() || binding.owner.as_ref() == caller,
+        Becomes::Taken | Becomes::Posted => false,
+    };
+    let own = found.iter().filter(|binding| op.aimed && is_own(binding));
+    let own: Vec<_> = own.filter_map(|own| (0..NAMES).find(|n| name(*n) == own.name)).collect();
+    NameOp { name: own.get(op.name % own.len().max(1)).copied().unwrap_or(op.name), ..op.clone() }
+}
+
 impl Names {
     pub fn ops(
         &mut self,
@@ -109,7 +123,7 @@ impl Names {
         ops: &[NameOp],
     ) -> Vec<BindOp> {
         let life = caller.map(|caller| caller.incarnation);
-        ops.iter().map(|op| self.op(spec, now, life, op)).collect()
+        ops.iter().map(|op| self.op(spec, now, life, &aimed(spec, now, caller, op))).collect()
     }
 
     fn op(

@@ -6,7 +6,7 @@ use tenure_testkit::Dice;
 /// How many ids members go by.
 pub const MEMBERS: usize = 4;
 /// How many elections there are. Most steps are about the first few, where members meet.
-pub const ELECTIONS: usize = 16;
+pub const ELECTIONS: usize = 24;
 const CONTENDED: usize = 2;
 /// How many names there are. Most steps are about the first few.
 pub const NAMES: usize = 22;
@@ -133,6 +133,15 @@ pub enum Attempt {
     Former,
 }
 
+impl Attempt {
+    fn again(self) -> Self {
+        match self {
+            Attempt::New => Attempt::Last,
+            other => other,
+        }
+    }
+}
+
 /// How much of the journal the caller has seen.
 #[derive(Clone, Copy, Debug)]
 pub enum Seen {
@@ -160,7 +169,9 @@ pub struct Item {
 /// What becomes of a name. Tokens and revisions are named like numbers of terms.
 #[derive(Clone, Debug)]
 pub struct NameOp {
+    /// Of all names; or of those that the caller may change, if it is aimed and has any.
     pub name: usize,
+    pub aimed: bool,
     pub attempt: Attempt,
     pub what: Becomes,
     pub value: usize,
@@ -245,11 +256,28 @@ pub fn history(seed: u64) -> Vec<Step> {
         steps.extend((0..MEMBERS - 1).map(|member| first(&mut dice, 1, member)));
     }
     let count = 20 + dice.below(40);
-    steps.extend((0..count).map(|_| {
+    for _ in 0..count {
         let space = usize::from(dice.one_in(other));
-        Step { space, what: what(&mut dice) }
-    }));
+        let last = steps.last().filter(|_| dice.one_in(12));
+        steps.push(match last {
+            Some(last) => Step { space: last.space, what: again(last.what.clone()) },
+            None => Step { space, what: what(&mut dice) },
+        });
+    }
     steps
+}
+
+/// The same request once more, as by somebody who had no answer.
+fn again(mut what: What) -> What {
+    match &mut what {
+        What::Join { life, .. } if *life == Life::New => *life = Life::Newest,
+        What::Claim { bids, .. } => {
+            bids.iter_mut().for_each(|bid| bid.attempt = bid.attempt.again());
+        }
+        What::Bind { ops, .. } => ops.iter_mut().for_each(|op| op.attempt = op.attempt.again()),
+        _ => {}
+    }
+    what
 }
 
 fn first(dice: &mut Draw, space: usize, member: usize) -> Step {
@@ -316,7 +344,7 @@ fn name_op(dice: &mut Draw, anonymous: bool) -> NameOp {
         _ => Becomes::Dropped { token: dice.number() },
     };
     let name = if dice.one_in(10) { dice.below(NAMES) } else { dice.below(CONTENDED_NAMES) };
-    NameOp { name, attempt, what, value: dice.below(4) }
+    NameOp { name, aimed: !dice.one_in(3), attempt, what, value: dice.below(4) }
 }
 
 /// More than are judged one by one if all are new, in any order; sometimes with one among
@@ -338,7 +366,7 @@ fn many_names(dice: &mut Draw, anonymous: bool) -> Vec<NameOp> {
             (false, true) => Becomes::Posted,
             (false, false) => Becomes::Taken,
         };
-        NameOp { name, attempt, what, value: dice.below(4) }
+        NameOp { name, aimed: false, attempt, what, value: dice.below(4) }
     };
     let mut ops: Vec<_> = names.into_iter().map(|name| op((name, dice))).collect();
     let at = dice.below(count);
@@ -401,8 +429,9 @@ fn bid(dice: &mut Draw) -> Bid {
 
 /// More than are told one by one, mostly at one priority.
 fn many(dice: &mut Draw) -> Vec<Bid> {
-    let from = dice.below(ELECTIONS - 12);
-    let count = 9 + dice.below(4);
+    // Sometimes for more than the end of a life clears away.
+    let count = if dice.one_in(4) { 17 + dice.below(6) } else { 9 + dice.below(4) };
+    let from = dice.below(ELECTIONS - count);
     let same = (!dice.one_in(3)).then(|| dice.priority());
     let attempt = if dice.one_in(4) { Attempt::Last } else { Attempt::New };
     let priority = |dice: &mut Draw| same.unwrap_or_else(|| dice.priority());

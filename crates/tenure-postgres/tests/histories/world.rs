@@ -10,10 +10,10 @@ use tenure_core::{
 };
 use tenure_postgres::PostgresStore;
 use tenure_store::{MemoryState, Store};
-use tokio_postgres::Client;
 
 use crate::compare::{Answer, Numbers, alike};
 use crate::names::{Names, Revs};
+use crate::place::Place;
 use crate::steps::{self, Attempt, Life, MEMBERS, Number, Seen, Step, What};
 
 /// The unit of time in which histories pass. So long that the time which really passes
@@ -32,25 +32,12 @@ const PASS: &str = "
     UPDATE {s}.elections SET elected_at = elected_at - {d}, heir_until = heir_until - {d};
     UPDATE {s}.candidates SET since = since - {d};";
 
-const RESET: &str = "
+/// Nothing is there any more.
+pub const RESET: &str = "
     DELETE FROM {s}.members; DELETE FROM {s}.profiles; DELETE FROM {s}.elections;
     DELETE FROM {s}.candidates; DELETE FROM {s}.remains; DELETE FROM {s}.told;
     DELETE FROM {s}.namespaces; DELETE FROM {s}.names; DELETE FROM {s}.names_gone;
     DELETE FROM {s}.names_at; UPDATE {s}.settings SET era = 0, floor = 0;";
-
-/// A store of its own for one history after the other.
-pub struct Place {
-    pub store: PostgresStore,
-    pub admin: Client,
-    pub schema: String,
-}
-
-impl Place {
-    async fn sql(&self, text: &str) {
-        let text = text.replace("{s}", &self.schema);
-        self.admin.batch_execute(&text).await.unwrap();
-    }
-}
 
 /// One namespace, twice.
 struct Space {
@@ -72,13 +59,14 @@ struct Space {
 /// One history under way.
 pub struct World<'a> {
     place: &'a Place,
+    store: &'a PostgresStore,
     spaces: [Space; 2],
     now: Mono,
 }
 
 impl<'a> World<'a> {
     /// An empty world, in namespaces that no other history has.
-    pub async fn new(place: &'a Place, run: u64) -> Self {
+    pub async fn new(place: &'a Place, store: &'a PostgresStore, run: u64) -> Self {
         place.sql(RESET).await;
         let space = |letter| Space {
             ns: Namespace::new(format!("h{run}-{letter}")).unwrap(),
@@ -91,7 +79,7 @@ impl<'a> World<'a> {
             forgot: false,
         };
         let spaces = [space('a'), space('b')];
-        Self { place, spaces, now: Mono::from_millis(1_000) }
+        Self { place, store, spaces, now: Mono::from_millis(1_000) }
     }
 
     /// The wall clock that the specification is told, in 2027.
@@ -135,7 +123,7 @@ impl<'a> World<'a> {
     /// its own clock; above, both are the same.
     async fn compare_floor(&self, space: usize) -> Result<(), String> {
         let Space { spec, ns, .. } = &self.spaces[space];
-        let examined = self.place.store.read(ns, &Query::examination()).await;
+        let examined = self.store.read(ns, &Query::examination()).await;
         let examined = examined.map_err(|e| e.to_string())?.examined;
         let ours = examined.and_then(|examined| examined.era).expect("an era").era.floor();
         let rules = spec.era().floor();
@@ -150,11 +138,11 @@ impl<'a> World<'a> {
         let history = space.spec.seq().get().saturating_sub(before.get()).min(1_000);
         let history = usize::try_from(history).unwrap();
         let query = Query { history, ..Query::everything() };
-        let ours = self.place.store.read(&space.ns, &query).await.map_err(|e| e.to_string())?;
+        let ours = self.store.read(&space.ns, &query).await.map_err(|e| e.to_string())?;
         let spec = space.spec.read(now, &query);
         space.numbers.learn(&spec.history, &ours.history)?;
         let which = WhichNames::Prefix(String::new());
-        let ours_named = self.place.store.names(&space.ns, &which).await;
+        let ours_named = self.store.names(&space.ns, &which).await;
         let ours_named = ours_named.map_err(|error| error.to_string())?;
         let spec_named = space.spec.names(now, &which);
         space.names.revs.learn(spec_named.rev, ours_named.rev)?;
@@ -167,7 +155,8 @@ impl<'a> World<'a> {
         for space in 0..self.spaces.len() {
             self.compare_state(space, self.spaces[space].spec.seq()).await?;
         }
-        Ok(())
+        let unsound = self.place.unsound().await;
+        if unsound.is_empty() { Ok(()) } else { Err(format!("it does not hold that {unsound:?}")) }
     }
 
     fn spec(&mut self, space: usize, asked: &Asked) -> Answer {
@@ -199,7 +188,7 @@ impl<'a> World<'a> {
     /// The same of PostgreSQL, under the numbers that it gave out itself.
     async fn ours(&self, space: usize, asked: &Asked) -> Result<Answer, String> {
         let space = &self.spaces[space];
-        let store = &self.place.store;
+        let store = self.store;
         let ns = &space.ns;
         let answer = match asked.clone().renumbered(&space.numbers, &space.names.revs) {
             Asked::Join(join) => store.join(ns, &join).await.map(Answer::Join),
