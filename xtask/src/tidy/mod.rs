@@ -7,6 +7,7 @@
 mod banned;
 mod changelog;
 mod decisions;
+mod features;
 mod files;
 mod graph;
 mod length;
@@ -91,6 +92,7 @@ fn findings(packages: &[Package], files: &Files) -> Vec<Finding> {
     found.extend(record::check(files));
     for package in packages {
         found.extend(manifest::check(package, files));
+        found.extend(features::check(package, files));
     }
     let codes: Vec<_> =
         files.ending(".rs").map(|(path, text)| (path, text, source::code(text))).collect();
