@@ -218,7 +218,7 @@ GiveUp(m) ==
 \* left of that: it trusts for so long, less what a slow clock can miss, counted
 \* from before it asked.  Here the store is asked and answers in one step, and only
 \* the answer travels: on a longer way there less would be left, and trust would
-\* end sooner.  Whoever has yet to give the term back does not take it on again.
+\* end sooner.  A member that has yet to give the term back does not take it on again.
 Look(m) ==
     /\ Holds(m) /\ Unconfirmed /\ Live(m) /\ ~Trusts(m) /\ ~Owes(m)
     /\ LET left == Sooner(term.lapses, row[m].beaten + Ttl) - now
@@ -286,7 +286,7 @@ EndExpired(m) ==
 \* A claim, in one atomic step.  If the holder's ttl has run out the holder is
 \* ended here: rule M2.  With two records it must have been ended before.  Who
 \* was handed the term is answered with it, however late its bid comes, and takes it
-\* on by that.  What has lapsed is won anew, by whoever bids, and nobody who lives is
+\* on by that.  What has lapsed is won anew by a bid, and nobody who lives is
 \* ended for it.
 StoreClaim(l) ==
     /\ l.kind = "claim"
@@ -320,7 +320,7 @@ StoreClaim(l) ==
                      ELSE term
     /\ UNCHANGED <<now, slow, life, bid, trust>>
 
-\* The second half of a claim over two records: whoever was ended meanwhile finds
+\* The second half of a claim over two records: a member that was ended meanwhile finds
 \* it out here, and has won nothing, though its name stands in the election.
 Confirm(l) ==
     /\ l.kind = "taken"
@@ -367,7 +367,7 @@ Bounded == Cardinality(letters) <= MaxLetters /\ term.number <= MaxNumber
 
 OneTrusts == \A a, b \in Members : Trusts(a) /\ Trusts(b) => a = b
 
-\* Whoever trusts holds, by the store's own clock: stronger than the above.
+\* A member that trusts holds, by the store's own clock: stronger than the above.
 TrustWithinGrant ==
     \A m \in Members : Trusts(m) => /\ Holds(m) /\ term.number = trust[m].number
                                     /\ Live(m) /\ row[m].life = life[m]

@@ -170,7 +170,7 @@ impl Cells {
                 return lost.map(|_| None);
             }
         };
-        // Whoever trusts in this write counts from its start or from before it,
+        // A member that trusts in this write counts from its start or from before it,
         // so the start is early enough for those who wait for it to run out.
         let known = seen.filter(|s| s.record.stamp() == record.stamp());
         let since = known.map_or(started, |s| s.since);

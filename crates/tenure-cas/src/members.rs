@@ -27,7 +27,7 @@ pub(crate) enum Life {
 pub(crate) enum Edit {
     /// A heartbeat of a life that must still be allowed one, for this ttl.
     Beat(Duration),
-    /// A note on the record of this very life, whoever makes it.
+    /// A note on the record of this very life, made by any process.
     Note,
 }
 
@@ -151,7 +151,7 @@ impl Members<'_> {
     }
 
     /// Notes that something is about to be given back. It is noted before, because
-    /// whoever waits for the answer may stop waiting at any moment, and the write
+    /// the caller may stop waiting for the answer at any moment, and the write
     /// be applied all the same: then the next heartbeat says it.
     pub(crate) fn note_change(&self, who: &MemberRef) {
         let told = self.announced_changes(who);

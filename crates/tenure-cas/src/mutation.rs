@@ -31,9 +31,9 @@ pub enum CasRule {
     NameTakenNotEnded,
     /// M2: a name is answered as bound before the owner's heartbeat was raised.
     NoBeatAfterBind,
-    /// M6: whoever has won does not look at the floor.
+    /// M6: a winner does not look at the floor.
     FloorNotLookedAt,
-    /// U2: whoever has taken a name does not look at the floor again.
+    /// U2: a taker of a name does not look at the floor again.
     NoSecondLook,
 }
 

@@ -64,7 +64,7 @@ impl Operators<'_> {
         }
     }
 
-    /// M6: numbers go on by the clock, those of names too. Whoever leads goes on leading.
+    /// M6: numbers go on by the clock, those of names too. Leaders go on leading.
     async fn restored(&self) -> Result<Amended> {
         // In case the clock is behind: a jump above what there still is.
         let elections = self.parts.reader.load_every_election().await?;
@@ -175,7 +175,7 @@ impl Operators<'_> {
                 Change::Write(record) => record,
                 Change::Answer(answer) => {
                     if let (Amended::Unchanged, Some(seen)) = (&answer, &seen) {
-                        // Whoever asked before may not have come to tell.
+                        // The operator who asked before may not have told the holder.
                         self.tell_holder(seen).await?;
                     }
                     return Ok(answer);

@@ -195,9 +195,9 @@ impl Poller {
         Ok(named.iter().filter_map(known).collect())
     }
 
-    /// Whoever waits for a term looks by itself when the ttl is over, and is
+    /// A member that waits for a term looks by itself when the ttl is over, and is
     /// given a tenth of it to do so. What is asked of this process's own terms, it
-    /// hears of with its heartbeats.
+    /// learns by its heartbeats.
     fn is_due(&self, name: &ElectionName) -> bool {
         let key = self.cells.keys.election(&self.ns, name);
         let Some(seen) = self.cells.known::<ElectionRecord>(&key) else { return true };

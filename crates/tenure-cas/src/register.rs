@@ -67,7 +67,7 @@ impl fmt::Debug for Version {
 ///   the answer is an [`Error`](tenure_store::Error) with `may_have_applied`. In
 ///   particular a register that retries by itself must not report the conflict
 ///   with its own first attempt as a plain success, unless it has looked and
-///   found its own bytes; reporting it as a conflict is fine, because whoever
+///   found its own bytes; reporting it as a conflict is fine, because one that
 ///   loses looks who won. It need not retry:
 ///   [`Retrying`](crate::Retrying) does it for any register.
 /// - **An error without `may_have_applied` is a promise** that the write was

@@ -2,8 +2,8 @@
 //!
 //! A verb of a [`CasStore`](crate::CasStore) is several requests, one after the
 //! other, and fails with any of them. On a line that loses three requests in ten
-//! hardly one verb in ten comes through, and whoever begins again from the start
-//! is no better off. So each request is repeated by itself, a few times, before
+//! hardly one verb in ten comes through, and beginning again from the start
+//! is no better. So each request is repeated by itself, a few times, before
 //! the verb is given up.
 //!
 //! # What may be repeated
@@ -15,7 +15,7 @@
 //!   applied. If the cell is still as it was expected to be, it was not, and the
 //!   same write goes out again: the first one may yet arrive, but both expect the
 //!   same version, so that one of them finds it taken, and then it is looked at
-//!   once more. Anything else is a conflict, and whoever loses looks who won.
+//!   once more. Anything else is a conflict, and the loser looks who won.
 //! - What is denied, invalid or foreign will be so again: never.
 //!
 //! An error that is left over says that the write may have been applied if *any*
@@ -25,7 +25,7 @@
 //!
 //! Repeats are paced by one pace for the whole register, however many requests
 //! fail at once: a service that throttles is asked more slowly, never at once
-//! again. Whoever would have to wait too long for its turn gives up and leaves it
+//! again. A request that would wait too long for its turn is given up and left
 //! to the machine, which has a back-off of its own.
 //!
 //! That is no [`Backoff`](tenure_store::Backoff), which paces one caller alone and makes

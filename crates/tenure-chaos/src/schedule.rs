@@ -9,7 +9,7 @@ use crate::rng::Rng;
 /// Whom a fault is aimed at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aim {
-    /// Whoever leads at that moment; if nobody does, the place that is named.
+    /// The leader at that moment; if there is none, the place that is named.
     Leader(usize),
     /// The worker in this place.
     Slot(usize),

@@ -113,7 +113,7 @@ async fn connect(orders: &Orders) -> Tenure {
     }
 }
 
-/// For whoever looks into what a worker said; standard error is a file.
+/// For a person who reads what a worker said; standard error is a file.
 #[allow(clippy::print_stderr)]
 pub(crate) fn say(what: &dyn std::fmt::Display) {
     eprintln!("{}: {what}", clock::now());

@@ -77,7 +77,7 @@ pub(crate) enum Command {
     Lookup(LookupArgs),
     /// Ask the leader to step down, or to hand over
     Resign(ResignArgs),
-    /// Let nobody be newly elected; whoever leads goes on
+    /// Let nobody be newly elected; the leader goes on
     Pause(PauseArgs),
     /// Lift a pause
     Resume(OneName),

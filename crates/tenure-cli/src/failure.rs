@@ -44,7 +44,7 @@ impl Failure {
         failure
     }
 
-    /// Whoever reads our output has gone: nothing to say, nobody to say it to.
+    /// The reader of our output has gone: there is nobody to say anything to.
     pub(crate) fn is_silent(&self) -> bool {
         self.text.is_empty()
     }

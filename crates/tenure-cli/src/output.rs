@@ -104,7 +104,7 @@ fn visible(line: &str) -> Cow<'_, str> {
     line.chars().map(write).collect::<String>().into()
 }
 
-/// The same for JSON, in JSON's own way: whoever parses it gets the text back as
+/// The same for JSON, in JSON's own way: a parser gives the text back as
 /// it was. Outside of texts JSON has none of these characters.
 fn in_json(json: &str) -> String {
     let mut text = String::with_capacity(json.len());

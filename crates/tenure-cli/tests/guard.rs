@@ -1,4 +1,4 @@
-//! The guardian: whoever is killed or stopped, nothing of the command outlives
+//! The guardian: whatever process is killed or stopped, nothing of the command outlives
 //! the term.
 
 #![allow(clippy::unwrap_used)]

@@ -285,8 +285,8 @@ fn evicting_at_once_frees_what_is_left_behind() {
     scene.standby.until_printed("up");
 }
 
-/// R2: what is left behind is named, with what frees it, to whoever asks and to whoever
-/// waits.
+/// R2: what is left behind is named, with what frees it, to those who ask and those who
+/// wait.
 #[test]
 fn a_vacancy_kept_by_leftover_processes_says_so() {
     let scene = Scene::new(World::new());

@@ -299,7 +299,7 @@ fn a_low_limit_on_open_files_is_told_as_such() {
     }
 }
 
-/// R5: under `run`, whoever removes the database stops the command, and is told of.
+/// R5: under `run`, removing the database stops the command, and `run` says so.
 #[test]
 fn a_database_that_is_removed_stops_the_command_and_is_named() {
     let world = World::new();

@@ -52,7 +52,7 @@ fn the_command_inherits_nothing_but_its_streams_and_its_lock() {
     let world = World::new();
     let script = "echo fd $TENURE_LOCK_FD; exec ls -l /proc/self/fd";
     let list = world.text(&["run", "-q", "-e", "x", "--", "sh", "-c", script]);
-    // Whoever started the tests may have left some open: they pass through.
+    // The program that started the tests may have left some open: they pass through.
     let direct = std::process::Command::new("ls").args(["-l", "/proc/self/fd"]).output().unwrap();
     let count = |text: &str| text.lines().filter(|line| line.contains("->")).count();
     assert_eq!(count(&list), count(&stdout(&direct)) + 1, "{list}");

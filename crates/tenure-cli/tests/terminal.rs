@@ -109,7 +109,7 @@ fn a_terminal_gets_colour_unless_it_is_refused() {
 /// reads the terminal again.
 ///
 /// The command starts nothing after `ready`: a shell that is stopped between
-/// vfork and exec of a child waits for it where no signal reaches, and whoever
+/// vfork and exec of a child waits for it where no signal reaches, and a program that
 /// waits for that shell to stop waits for ever, `tenure` or not.
 #[test]
 fn ctrl_z_suspends_the_job_and_it_can_go_on() {

@@ -83,7 +83,7 @@ impl Harness for ManualHarness {
 
     async fn pass(&self, time: Duration) {
         self.clock.advance(time);
-        // Whoever waits on the clock gets its turn.
+        // A task that waits on the clock gets its turn.
         tokio::task::yield_now().await;
     }
 

@@ -48,8 +48,8 @@ macro_rules! number {
 }
 
 number! {
-    /// The number of one binding: **the fencing token** of a name. Whoever takes a name
-    /// gets a higher one than anybody who had it before, and none is ever used again.
+    /// The number of one binding: **the fencing token** of a name. Each owner of a name
+    /// gets a higher one than every owner before it, and none is ever used again.
     ///
     /// ```
     /// use tenure_core::Token;

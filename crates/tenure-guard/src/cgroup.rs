@@ -1,7 +1,7 @@
 //! A control group (cgroup v2) of the command's own, where one may be made.
 //!
 //! The kernel keeps everything that the command starts in it, and ends all of it
-//! in one step, whoever it belongs to. Beside it stands a watchman, a small shell:
+//! in one step, processes of other users too. Beside it stands a watchman, a small shell:
 //! if the guardian is killed it ends the group, also when the program is
 //! gone too. Where no group may be made, this is no error.
 //!

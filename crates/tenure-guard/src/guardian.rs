@@ -256,7 +256,7 @@ impl Guardian {
         self.stop_by = Some(self.stop_by.map_or(by, |earlier| earlier.min(by)));
         let whole = self.state.is_none();
         group::signal_all(self.command, whole, signal);
-        // Whoever is stopped cannot stop by itself.
+        // A process that is stopped cannot end by itself.
         group::signal_all(self.command, whole, Signal::CONT);
     }
 

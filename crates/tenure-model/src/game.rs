@@ -242,7 +242,7 @@ impl Game {
         match body {
             Body::Request(request) => {
                 let reply = self.ask(world, &request);
-                // Whoever asked may be gone; its reply goes nowhere.
+                // The caller may be gone; its reply goes nowhere.
                 let p = &world.processes[process];
                 if p.life != life || p.machine.is_none() {
                     return;

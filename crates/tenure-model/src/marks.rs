@@ -25,7 +25,7 @@ pub enum Mark {
     LateRelease,
     /// A restarted process found its id still in use.
     IdTaken,
-    /// A win was heard of too late to be believed (B5).
+    /// The answer of a win came too late to be believed (B5).
     LateWin,
     /// A member left in order.
     Left,

@@ -159,7 +159,7 @@ impl World {
     }
 }
 
-/// U1, U6: whoever trusts a name owns it: the store has it under that token, of that member's
+/// U1, U6: a member that trusts a name owns it: the store has it under that token, of that member's
 /// live life. This is stronger than that no two trust. U2: its token never goes back.
 pub(crate) fn check(config: &Config, world: &mut World) {
     for name in names(config) {

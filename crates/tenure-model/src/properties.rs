@@ -66,7 +66,7 @@ fn sometimes(mark: Mark) -> Property<Game> {
         Mark::BeatenDead => met!(BeatenDead, "a heartbeat after the end"),
         Mark::LateRelease => met!(LateRelease, "a release too late"),
         Mark::IdTaken => met!(IdTaken, "an id still in use"),
-        Mark::LateWin => met!(LateWin, "a win heard of too late"),
+        Mark::LateWin => met!(LateWin, "a win whose answer came too late"),
         Mark::Left => met!(Left, "left in order"),
         Mark::HandedOver => met!(HandedOver, "handed over"),
         Mark::Paused => met!(Paused, "held up by a pause"),
@@ -97,7 +97,7 @@ fn led_at_the_end(game: &Game, world: &World) -> bool {
     actions.iter().any(|action| !matches!(action, Action::Restart(_)))
 }
 
-/// Whoever trusts a term holds it: the store has that number under that name,
+/// A member that trusts a term holds it: the store has that number under that name,
 /// and the ttl has not run out. This is stronger than that no two trust.
 pub(crate) fn check_trust(config: &Config, world: &mut World) {
     for election in elections(config) {

@@ -21,7 +21,7 @@
 //!
 //! A 409 of S3 does not say that the version was another, only that somebody else
 //! wrote at that moment. It counts as a conflict all the same: nothing was
-//! applied, and whoever loses looks.
+//! applied, and the loser looks.
 
 use object_store::client::HttpErrorKind;
 use tenure_store::{Error, ErrorKind};

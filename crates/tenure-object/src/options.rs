@@ -159,7 +159,7 @@ impl BucketOptions {
     }
 
     /// How often to look at an election that somebody holds, if not as often as
-    /// at the others: the resignation of its leader is heard of that late.
+    /// at the others: the resignation of its leader is noticed that late.
     pub fn poll_held(mut self, every: Duration) -> Self {
         self.poll_held = Some(every);
         self

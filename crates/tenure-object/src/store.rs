@@ -57,7 +57,7 @@ impl BucketStore {
         let steady = |register: Arc<dyn Register>, within| -> Arc<dyn Register> {
             Arc::new(Retrying::new(register, clock.clone(), Repeats::within(within)))
         };
-        // Whoever opens a bucket waits for it, and may have mistaken the endpoint.
+        // The caller waits for a bucket that it opens, and may have mistaken the endpoint.
         let probed = steady(register.clone(), options.timeout().min(OPENING));
         let found = probe::probe(&probed, options.cloud, &options.bucket, &options.prefix).await?;
         let register = if found.conditional_removal {
@@ -82,7 +82,7 @@ impl BucketStore {
 
     /// The bucket's objects, each of which can be compared and swapped: for
     /// records of your own beside Tenure's, such as a counter that carries the
-    /// term of whoever wrote it last.
+    /// term of its last writer.
     #[must_use]
     pub fn register(&self) -> Arc<dyn Register> {
         self.register.clone()

@@ -8,7 +8,7 @@
 //! looks find nothing, listings leave it out, and creating replaces it by a
 //! swap on its version. It is never deleted by Tenure.
 //!
-//! All empty objects may have the same version. That is harmless: whoever swaps
+//! All empty objects may have the same version. That is harmless: a swap
 //! on it creates a cell that is absent at that very moment.
 
 use std::sync::Arc;

@@ -144,7 +144,7 @@ async fn refusals_changed_nothing_and_say_what_to_do() {
     }
 }
 
-/// E2: whoever does not know says so; and it is not tried a second time below.
+/// E2: a doubt is told as one; and it is not tried a second time below.
 #[tokio::test]
 async fn an_unclear_write_says_that_it_may_have_been_applied() {
     for server in CLOUDS {

@@ -59,7 +59,7 @@ async fn a_process_finds_its_keys_in_the_environment() {
     }
 }
 
-/// Plays whoever gives a role's credentials: they are SeaweedFS's own.
+/// Plays the service that gives a role's credentials: they are SeaweedFS's own.
 struct Role {
     /// How often they were given.
     given: AtomicU64,
@@ -203,7 +203,7 @@ async fn a_role_of_a_container_an_instance_or_a_web_identity_is_taken() {
     }
 }
 
-/// Whoever has none is told what to set, for each cloud, and by no means that
+/// A program that has none is told what to set, for each cloud, and by no means that
 /// nobody leads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_has_no_credentials_is_told_what_to_set() {

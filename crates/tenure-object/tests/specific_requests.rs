@@ -77,7 +77,7 @@ fn stand(tenure: &Tenure) -> tokio::task::JoinHandle<Leadership> {
 }
 
 /// The bars: an idle follower makes at most 1.5 requests a ttl, and a leader one
-/// write an interval; a resignation is heard of within one look; and a leader whose
+/// write an interval; a resignation is noticed within one look; and a leader whose
 /// line is cut has a successor within 1.15 ttl of its last heartbeat, and not
 /// before its trust is over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -114,8 +114,8 @@ async fn a_follower_looks_a_leader_beats_and_a_successor_comes_at_the_pace_state
     led.resign().await.unwrap();
     let (first, rest) = first_of(waiting).await;
     let heard = from.elapsed();
-    println!("a resignation was heard of after {heard:?}");
-    assert!(heard <= TTL * 11 / 10 + NOISE, "heard of after {heard:?}");
+    println!("a resignation was noticed after {heard:?}");
+    assert!(heard <= TTL * 11 / 10 + NOISE, "noticed after {heard:?}");
 
     let_pass(TTL * 4, "they learn when the beats are due").await;
     let leads_b = b.election("e").is_led_here();

@@ -25,7 +25,7 @@ const RARELY: u32 = 10;
 /// The pauses before the listening connection is made again.
 const RECONNECT: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
 
-/// Finds out how changes can be heard of, and tells if that is news.
+/// Finds out how changes can be followed, and tells if that is news.
 pub(crate) async fn probe(inner: &Inner) -> Hearing {
     let hearing = match () {
         () if !inner.options.listen => Hearing::Off,

@@ -21,7 +21,7 @@ use crate::watch::Notifications;
 /// a lock, would hold up a heartbeat behind it, so heartbeats have a session of
 /// their own. Notifications arrive where the requests are made. There they wait
 /// for a request that is under way, but the server has one process less to wake
-/// for each, and the one that heard of a vacancy is the one that is asked for it.
+/// for each, and the one that was notified of a vacancy is the one that is asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Requests,

@@ -1,4 +1,4 @@
-//! Whose schema it is. Whoever owns a function, or may put one in its place, decides
+//! Whose schema it is. The owner of a function, and a role that may replace it, decides
 //! what runs with the rights of those who call it: so that is found out before
 //! anything in the schema is called or installed.
 

@@ -13,7 +13,7 @@ const EVENTS: usize = 1_024;
 /// The most hints that a payload of ours has. One with more was forged.
 const LINES: usize = 17;
 
-/// How changes are heard of at present.
+/// How changes are followed at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hearing {
     /// Notifications arrive.

@@ -62,7 +62,7 @@ pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub(crate) struct Words(BTreeMap<String, String>);
 
 impl Words {
-    /// All that is said, by whoever says it first.
+    /// All that is said: where two sources say it, by the first.
     pub(crate) fn gather(url: &str, environment: Environment<'_>) -> Result<Self> {
         let mut words = Self::of_url(url)?;
         words.add_service(environment)?;

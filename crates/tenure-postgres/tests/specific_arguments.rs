@@ -123,7 +123,7 @@ impl Caller {
             "p_causes" => &["resigned", "stepped down", "abandoned", "left", "expired"],
             "p_endpoints" => &["h:1", "h:2"],
             "p_role" => &["nobody_at_all"],
-            // Whoever is preferred, and whatever term there is.
+            // The preferred candidate, and whatever term there is.
             "p_to" | "p_successors" if self.below(3) > 0 => return None,
             "p_member" => return Some(format!("m{}", self.who)),
             _ => &["m1", "m2", "m3"],

@@ -46,7 +46,7 @@ async fn heard_of_vacancy(following: &mut Box<dyn Following>) {
     let hear = async {
         while !matches!(following.next().await, Ok(Followed::Hint(Hint::Vacant { .. }))) {}
     };
-    tokio::time::timeout(Duration::from_secs(30), hear).await.expect("a vacancy is heard of");
+    tokio::time::timeout(Duration::from_secs(30), hear).await.expect("a notification of a vacancy");
 }
 
 /// P3: the queue is full, for real. Joins, claims and releases go on, followers look instead

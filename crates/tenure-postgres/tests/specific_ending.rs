@@ -71,7 +71,7 @@ async fn a_dead_member_of_many_terms_is_ended_in_one_step() {
     assert_eq!(bid_for_many(&store, &b, 3, 3).await, BATCH);
 }
 
-/// M5: whoever bids for a term of a life that is over ends nobody: not even a newer life of
+/// M5: a bid for a term of a life that is over ends nobody: not even a newer life of
 /// the same id whose ttl has run out, which is ended by those who want what it has.
 #[tokio::test]
 async fn a_void_term_is_written_off_without_ending_a_newer_life() {

@@ -112,7 +112,7 @@ async fn a_claim_whose_backend_is_terminated_is_in_doubt_and_repeated() {
     assert_eq!(won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap()), term);
 }
 
-/// B11, C42: whoever holds the namespace too long makes the others' requests
+/// B11, C42: a client that holds the namespace too long makes the others' requests
 /// fail in time and in words; and heartbeats do not wait for it (B10).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_namespace_that_is_held_fails_in_time_and_delays_no_heartbeat() {
@@ -190,7 +190,7 @@ async fn a_bid_that_can_change_nothing_does_not_wait() {
     }
 }
 
-/// C40: whoever claims in a transaction whose snapshot is older than another's
+/// C40: a claim in a transaction whose snapshot is older than another's
 /// win fails, and elects nobody: neither for what was new, nor for what was
 /// vacant, nor from a member that has beaten since.
 #[tokio::test]

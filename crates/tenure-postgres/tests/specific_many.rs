@@ -162,7 +162,7 @@ async fn a_journal_is_cut_in_the_middle_of_what_was_told_at_once() {
     assert!(page(seq, 3).await.2.is_empty() && page(i64::MAX, i64::MAX).await.2.is_empty());
 }
 
-/// What is told of many alike is written once, and read entry by entry by whoever
+/// What is told of many alike is written once, and read entry by entry by a role that
 /// may read the journal and nothing else.
 #[tokio::test]
 async fn what_is_told_of_many_alike_is_read_one_by_one() {

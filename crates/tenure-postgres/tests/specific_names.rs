@@ -173,7 +173,7 @@ async fn a_batch_does_not_wait_for_a_name_that_is_being_deleted() {
     assert_eq!(bound(&store, &a, take("n5", 5)).await.owner, Some(a));
 }
 
-/// What is told in one row is told in a row for each to whoever does not ask for less.
+/// What is told in one row is told in a row for each to callers that do not ask for less.
 #[tokio::test]
 async fn a_batch_of_new_names_is_answered_in_full_or_in_short() {
     let (place, client) = (Place::new(), admin().await);
@@ -292,7 +292,7 @@ async fn tokens_jump_when_some_may_be_forgotten() {
     }
 }
 
-/// M6: names were rolled back and the journal was not. Whoever knows a later revision makes
+/// M6: names were rolled back and the journal was not. A member that knows a later revision makes
 /// them jump before a token is given out.
 #[tokio::test]
 async fn a_revision_that_was_forgotten_is_found_out_by_one_who_knows_it() {

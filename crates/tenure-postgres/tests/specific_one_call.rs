@@ -86,7 +86,7 @@ async fn an_expired_caller_begins_a_new_life_and_a_new_term() {
     assert_eq!(sql.try_lead("a", "30 s").await, leads("a", 2));
 }
 
-/// B3: an id under which another client joined is not taken for the caller's own, whoever
+/// B3: an id under which another client joined is not taken for the caller's own, whichever
 /// of the two was first.
 #[tokio::test]
 async fn the_id_of_another_client_is_not_adopted() {

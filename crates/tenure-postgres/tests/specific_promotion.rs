@@ -78,7 +78,7 @@ async fn found(store: &PostgresStore) {
     .await;
 }
 
-/// B27: the copy has forgotten two terms. Whoever is elected on it next has a number
+/// B27: the copy has forgotten two terms. The next leader that it elects has a number
 /// above theirs, and a store that knows both servers finds the one that takes writes.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_promoted_copy_gives_out_no_number_twice() {

@@ -177,7 +177,7 @@ async fn what_a_member_has_seen_raises_the_era_before_it_is_elected() {
     assert!(next.number.get() > first.number.get() + Era::JUMP, "{next:?}");
     let after = won(store.claim(&ns(), &knowing(3)).await.unwrap());
     assert_eq!(after.number, next.number.next(), "it is known now");
-    // And with a join, for whoever is elected then; in a namespace there is none of yet.
+    // And with a join, for the next one that is elected; in a namespace there is none of yet.
     let other = tenure_core::Namespace::new("other").unwrap();
     let b = member("b", 2);
     store.join(&other, &join(&b).with_seen(seen)).await.unwrap();

@@ -180,7 +180,7 @@ async fn an_owner_lets_members_in_and_the_mighty_name_it() {
     stage.end(&roles).await;
 }
 
-/// P4: the owner of the database is trusted by whoever may create in it.
+/// P4: the owner of the database is trusted by every role that may create in it.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_owner_of_the_database_is_trusted_in_it() {
     let roles = ["owner", "installer"];

@@ -148,7 +148,7 @@ async fn elections_are_held_in_databases_of_other_encodings() {
     }
 }
 
-/// P14: a term whose bid had no nonce could not be told again to whoever won it.
+/// P14: a term whose bid had no nonce could not be told again to its winner.
 #[tokio::test]
 async fn a_bid_without_a_nonce_is_refused() {
     let place = Place::new();

@@ -20,14 +20,14 @@ async fn who_has_seen_more_raises_the_era() {
     alone(checks::who_has_seen_more_raises_the_era).await;
 }
 
-/// M1: whoever is over binds nothing and is told so, also where the name is taken anyhow; and
+/// M1: a life that is over binds nothing and is told so, also where the name is taken anyhow; and
 /// a fence is looked at first.
 #[tokio::test]
 async fn a_caller_that_is_over_is_told_so() {
     alone(checks::a_caller_that_is_over_is_told_so).await;
 }
 
-/// A bid waits for whoever is in the namespace, unless it stands already and another leads.
+/// A bid waits for a step in the namespace, unless it stands already and another leads.
 #[tokio::test]
 async fn a_bid_waits_unless_it_can_change_nothing() {
     alone(checks::a_bid_waits_unless_it_can_change_nothing).await;

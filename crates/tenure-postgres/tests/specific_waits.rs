@@ -6,7 +6,7 @@ mod common;
 
 use common::checks::{alone, waits as checks};
 
-/// C41: whatever changes an election waits for whoever is in the namespace, as long as it
+/// C41: whatever changes an election waits for a step in the namespace, as long as it
 /// may; all else does not, and everything goes on afterwards.
 #[tokio::test]
 async fn what_changes_a_namespace_waits_for_whoever_is_in_it() {

@@ -37,7 +37,7 @@ async fn a_notification_carries_the_hint() {
     assert_eq!(hint(&mut hints).await, Hint::Gone(term.member.incarnation));
 }
 
-/// What becomes vacant at once is hinted at one by one, and whoever it is kept for
+/// What becomes vacant at once is hinted at one by one, and the heir that it is kept for
 /// is told to look for each of them by its heartbeat too.
 #[tokio::test]
 async fn each_of_several_vacancies_is_hinted_at() {

@@ -54,7 +54,7 @@ pub(crate) enum Told {
     Dropped(Name, Token, Option<oneshot::Sender<()>>),
     /// Somebody waits for what is in the store now.
     Look(Option<oneshot::Sender<()>>),
-    /// Somebody wants to know which lives own names, and where the copy stands then: whoever
+    /// Somebody wants to know which lives own names, and where the copy stands then: one who
     /// watches was told everything up to there.
     Lives(oneshot::Sender<(Vec<MemberRef>, Stand)>),
 }

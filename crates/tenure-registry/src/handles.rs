@@ -309,7 +309,7 @@ impl Registered {
         self.taken.token()
     }
 
-    /// The revision of its last change: tell it to whoever is to find the name, for
+    /// The revision of its last change: tell it to the process that is to find the name, for
     /// [`Registry::reached`].
     ///
     /// ```

@@ -17,7 +17,7 @@ impl Registry {
     /// The work runs as under [`Election::lead`](tenure::Election::lead): it is cancelled the
     /// moment the leadership is lost; asked to stop, [`Leadership::stopping`] fires inside, and
     /// it may finish within the drain; the term is released after it. The name is given back
-    /// when the work has ended, before the term: whoever finds it finds a process that leads.
+    /// when the work has ended, before the term: a process that is found under it leads.
     ///
     /// The work begins when the name is registered. As long as another process has it, this
     /// one waits, and leads meanwhile: a predecessor whose drop of the name is on its way, or

@@ -90,7 +90,7 @@ impl Caller {
         (&*self.log).write_all(call.line(name).as_bytes()).unwrap();
     }
 
-    /// Something goes wrong with one of the next requests, whoever's it is: mostly the answer
+    /// Something goes wrong with one of the next requests of any caller: mostly the answer
     /// is lost after the store has done what was asked.
     async fn trouble(&self, dice: &mut Dice) {
         let bind = match dice.below(24) {

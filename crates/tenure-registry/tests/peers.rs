@@ -277,7 +277,7 @@ async fn a_late_answer_makes_no_second_owner() {
 }
 
 /// DGen 0.4.1: after the leader's death nothing is registered until there is another (740 ms
-/// at 200,000 names). Here nobody leads, and the clock stands still: whoever waited for a
+/// at 200,000 names). Here nobody leads, and the clock stands still: a call that waited for a
 /// leader would wait for ever.
 #[tokio::test]
 async fn a_leaders_death_holds_no_registration_up() {

@@ -196,7 +196,7 @@ fn the_names_of_a_killed_process_go_together() {
 }
 
 /// DGen: a lock stays locked if the process that has it is killed. Here a lock is a name: it is
-/// free when the ttl of its owner is over, and whoever waits has it then, under a higher token.
+/// free when the ttl of its owner is over, and the next in line has it then, under a higher token.
 #[test]
 fn a_lock_of_a_killed_process_is_free() {
     let entry = "a_lock_of_a_killed_process_is_free";

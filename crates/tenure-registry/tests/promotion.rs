@@ -36,7 +36,7 @@ async fn part(old: &Client, new: &Client) {
 }
 
 /// M6, U2, R2: the copy that is promoted has forgotten names. Their owner is told that they are
-/// lost, copies are told all names anew, no revision goes back, and whoever takes one of them
+/// lost, copies are told all names anew, no revision goes back, and the next owner of one of them
 /// has a token above the forgotten one.
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_do_not_come_back_with_a_promoted_copy() {

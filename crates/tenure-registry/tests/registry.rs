@@ -376,7 +376,7 @@ async fn a_value_is_set_only_at_the_revision_that_was_expected() {
     assert!(mine.is_current());
 }
 
-/// The leader of a scope, for whoever wants one, and the members, both without a request and
+/// The leader of a scope, and the members, both without a request and
 /// with one.
 #[tokio::test]
 async fn a_scope_has_a_leader_for_who_stands() {

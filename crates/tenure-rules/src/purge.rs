@@ -7,7 +7,7 @@
 //! nothing else is left, the journal. What remains of a namespace is its place in the
 //! journal, the revision of its names, and a [`ForgottenRow`]: three small rows.
 //!
-//! An election is removed if all of this holds: nobody stands for it, whoever won it last has
+//! An election is removed if all of this holds: nobody stands for it, its last winner has
 //! no row, it is not paused, and no term of it began or ended for the time that was asked for.
 //!
 //! What could bring a number back, or take an election from under somebody, and what prevents

@@ -8,7 +8,7 @@ use crate::step::{Keep, Step};
 /// Ends candidacies and terms, each item on its own.
 pub fn release<R: WriteRows>(rows: &mut R, at: Moment, release: &Release) -> Result<(), R::Error> {
     Step::run(rows, at, |step| {
-        // Whoever is elected in this step gets a number that was never given out (rule M6),
+        // The heir that is elected in this step gets a number that was never given out (rule M6),
         // also when it is given up by one whom the store knows only from before a rollback.
         if !release.hand_over.is_zero() && step.view().recorded(&release.member)?.is_some() {
             step.catch_up(release.seen)?;

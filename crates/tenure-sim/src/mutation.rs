@@ -41,7 +41,7 @@ pub enum StoreRule {
     ToldNotHeeded,
     /// H5: a number is used again after its term was given back.
     NumbersReused,
-    /// E1: a release ends whatever term there is, whoever holds it.
+    /// E1: a release ends whatever term there is, of any holder.
     ReleaseNotScoped,
     /// E2: a bid that arrives twice counts as two.
     NonceIgnored,

@@ -148,7 +148,7 @@ impl Beside {
         }
         let kept = if known.contains(&before) { before } else { now };
         for old in known.into_iter().filter(|old| *old != kept && *old != now) {
-            // Whoever else removes it is right as well.
+            // Another process that removes it is right as well.
             drop(fs::remove_file(directory.join(old.name())));
         }
     }

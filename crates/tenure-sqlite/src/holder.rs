@@ -1,8 +1,8 @@
 //! Who holds the lock that a request waits for.
 //!
 //! The kernel lists every lock with its process in `/proc/locks`. In the
-//! write-ahead log's way of locking, whoever writes holds byte 120 of the shared
-//! memory; whoever keeps everybody out holds the bytes from 2^30 on of the
+//! write-ahead log's way of locking, a writer holds byte 120 of the shared
+//! memory; a process that keeps all others out holds the bytes from 2^30 on of the
 //! database itself.
 
 use std::ffi::OsString;

@@ -84,7 +84,7 @@ impl Identity {
 fn moved(path: &Path, replaced: bool) -> Error {
     let how = if replaced { "replaced" } else { "removed or renamed" };
     let what = format!(
-        "{} was {how} while it was open: whoever opens it by its name now shares no lock with \
+        "{} was {how} while it was open: a process that opens it by its name now shares no lock with \
          this process, and there may be two leaders with the same number",
         path.display()
     );

@@ -191,8 +191,8 @@ fn absent(path: &Path) -> Error {
         .remedy("the first member makes it; if there should be one, look at the path")
 }
 
-/// SQLite reads a log through memory that is shared with whoever writes it. Where
-/// nobody does, it has to make that memory.
+/// SQLite reads a log through memory that is shared with its writers. Where
+/// there are none, it has to make that memory.
 fn unreadable(path: &Path) -> Error {
     if rustix::fs::access(path, Access::READ_OK).is_err() {
         let what = format!("{} may not be read by this process", path.display());

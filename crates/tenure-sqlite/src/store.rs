@@ -277,7 +277,7 @@ impl Store for SqliteStore {
                 txn.leave(&asked)
             };
             let left = worker.write("leaving", &namespace, Durability::Crash, step);
-            // Whoever copies the file after a clean exit copies all of it (R6).
+            // A copy of the file that is made after a clean exit has all of it (R6).
             worker.checkpoint();
             left
         };

@@ -1,6 +1,6 @@
 //! Waiting in line for the write lock.
 //!
-//! SQLite has no queue: whoever happens to try while the lock is free gets it,
+//! SQLite has no queue: a process that happens to try while the lock is free gets it,
 //! and those who wait find out by trying again and again. Of a hundred who write
 //! at once, most are busy with trying, and one may lose until its patience is
 //! over. So the stores of all processes line up before they try: for a kernel
@@ -11,11 +11,11 @@
 //! a long wait from becoming an error is [`Patience`].
 //!
 //! No pause here grows with the number of tries, as those of a
-//! [`Backoff`](tenure_store::Backoff) do: whoever is at the head of the line waits for
-//! one transaction of somebody else, and whoever is behind waits for the kernel.
+//! [`Backoff`](tenure_store::Backoff) do: the one at the head of the line waits for
+//! one transaction of somebody else, and those behind it wait for the kernel.
 //!
 //! The line is a courtesy, not what keeps writers apart: that is SQLite's lock.
-//! Whoever stands in it still tries now and then out of turn, so that a process
+//! A process in it still tries now and then out of turn, so that one
 //! that is stopped while it is its turn does not stop all others with it.
 
 use std::fs::File;

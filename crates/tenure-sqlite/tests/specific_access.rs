@@ -174,7 +174,7 @@ fn read_only(place: &Place) {
     fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o555)).unwrap();
 }
 
-/// Opens to look as a user that may not write, whoever runs the tests.
+/// Opens to look as a user that may not write, also if root runs the tests.
 fn look_unprivileged(path: &Path) -> Result<SqliteStore, Error> {
     let path = path.to_owned();
     let opening = move || {

@@ -17,7 +17,7 @@ fn boot(key: &str, clock: &Arc<ManualClock>) -> SqliteOptions {
 }
 
 /// A reboot frees everything, once the holder's ttl, widened by drift, has
-/// passed on the clock of whoever wants it.
+/// passed on the bidder's clock.
 #[tokio::test]
 async fn after_a_reboot_a_term_is_free_one_widened_ttl_later_and_not_before() {
     let place = Place::new();

@@ -76,7 +76,7 @@ async fn a_fenced_write_of_a_deposed_leader_is_refused_with_the_newer_term() {
 }
 
 /// C40: from the fence to the commit no newer term can come to be, also when
-/// the transaction began by only reading. C42: whoever has to wait for it waits
+/// the transaction began by only reading. C42: a member that has to wait for it waits
 /// for a bounded time and is told why.
 #[tokio::test]
 async fn the_term_stands_still_until_the_fenced_transaction_ends() {

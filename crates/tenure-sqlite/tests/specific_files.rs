@@ -38,7 +38,7 @@ async fn a_directory_is_refused_with_a_file_to_give_instead() {
     assert_eq!(fs::read_dir(place.dir.path()).unwrap().count(), 0, "nothing was made");
 }
 
-/// Opens as a user that may not write, whoever runs the tests.
+/// Opens as a user that may not write, also if root runs the tests.
 fn open_unprivileged(path: &Path) -> Error {
     let path = path.to_owned();
     let opening = move || {

@@ -261,7 +261,7 @@ async fn a_lock_file_that_was_put_in_place_of_another_proves_no_death() {
     assert_eq!(view.holder.unwrap().member, a);
 }
 
-/// R5: the whole directory of locks is gone; whoever joins makes it anew.
+/// R5: the whole directory of locks is gone; the next member that joins makes it anew.
 #[tokio::test]
 async fn locks_that_were_all_removed_are_made_anew_by_the_next_lives() {
     let place = Place::new();

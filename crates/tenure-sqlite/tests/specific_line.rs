@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use common::*;
 use tenure_store::Store;
 
-/// C1: whoever finds others in line waits for its turn. The line is a courtesy,
+/// C1: a process that finds others in line waits for its turn. The line is a courtesy,
 /// though: one who is stopped at its head (or anybody who locks the file) delays
 /// the others, and does not stop them.
 #[tokio::test]

@@ -152,7 +152,7 @@ async fn a_file_copied_back_gives_out_no_token_twice() {
     assert_eq!(all.rev.get(), highest.get());
 }
 
-/// R6: whoever copies the file alone after a clean exit has everything.
+/// R6: a copy of the file alone, made after a clean exit, has everything.
 #[tokio::test]
 async fn a_copy_of_the_file_alone_after_a_clean_exit_has_every_term() {
     let dir = tempfile::tempdir().unwrap();

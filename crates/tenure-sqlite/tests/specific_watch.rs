@@ -145,7 +145,7 @@ async fn the_journal_is_trimmed_and_past_lives_are_forgotten() {
     assert_eq!(entries[0].seq, trimmed.next());
 }
 
-/// H27: members that died without a word are collected by whoever joins next.
+/// H27: members that died without a word are collected by the next that joins.
 #[tokio::test]
 async fn the_dead_who_hold_nothing_are_collected() {
     let place = Place::new();

@@ -68,9 +68,9 @@ pub struct Capabilities {
     pub identity: Identity,
     /// Who judges expiry.
     pub judge: Judge,
-    /// How changes are heard of.
+    /// How changes are followed.
     pub watch: Watch,
-    /// Why changes are not heard of natively although this store can, and what to do.
+    /// Why the store does not notify of changes although it can, and what to do.
     pub polled_because: Option<&'static str>,
     /// There is a gap-free journal; otherwise `follow` gives bare hints and
     /// positions are zero.

@@ -116,7 +116,7 @@ impl ManualClock {
         Self { nanos, moved: tokio::sync::Notify::new(), order: Mutex::new(()) }
     }
 
-    /// Moves the clock on, and wakes whoever waits on it.
+    /// Moves the clock on, and wakes those that wait on it.
     pub fn advance(&self, by: Duration) {
         let guard = self.order.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let next = Mono::from_nanos(self.nanos.load(Ordering::Acquire)) + by;

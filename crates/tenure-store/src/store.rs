@@ -22,7 +22,7 @@ use crate::{Capabilities, Result};
 ///
 /// A member is *live* while it has not been ended and less than the ttl it
 /// wrote last has passed since its last heartbeat, its join or its last win, by
-/// the clock of whoever judges ([`Capabilities::judge`]). A member *condemned*
+/// the judge's clock ([`Capabilities::judge`]). A member *condemned*
 /// by [`Amend::Evict`] lives on for others until its ttl has run out, but is
 /// itself answered `Ended` from then on.
 ///
@@ -69,7 +69,7 @@ use crate::{Capabilities, Result};
 /// a **revision** of its own; a token is the revision at which the name was taken. Revisions
 /// of a namespace only rise and none is used again: not after a drop, a crash, a restart or
 /// a new era (rule M6), so that a dropped name leaves no row behind. Names are not in the
-/// journal; whoever follows is told by [`Hint::Names`] that some changed.
+/// journal; followers are told by [`Hint::Names`] that some changed.
 ///
 /// A store that decides each name by requests of its own counts revisions for each name
 /// alone, and says so: [`NameTraits::since`](crate::NameTraits::since) is false. There the
@@ -103,7 +103,7 @@ use crate::{Capabilities, Result};
 /// and the first bid of another that finds it so ends it, as `Abandoned`, with the
 /// candidacy of the one who did not take it on; so does a bid of its own that wins.
 /// Until then it may be given back, and is counted among what its holder holds.
-/// Whoever reads that it holds such a term may lead for what is left of
+/// A member that reads that it holds such a term may lead for what is left of
 /// it, counted from before it asked: until then nobody else wins, even if the
 /// store crashes and comes back.
 #[async_trait]
@@ -262,7 +262,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn journal(&self, ns: &Namespace, after: Seq) -> Result<Page>;
 
     /// Follows a namespace from now on. Reads no journal entries that nobody asked for,
-    /// beyond what it needs to know the hints: whoever wants entries asks
+    /// beyond what it needs to know the hints: a reader of entries asks
     /// [`journal`](Self::journal) for them when the journal has grown.
     ///
     /// Suite: `follow`.

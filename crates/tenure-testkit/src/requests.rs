@@ -67,7 +67,7 @@ pub fn release(term: &Term) -> Release {
     give_back(&term.member, term.election.as_str(), term.number)
 }
 
-/// Gives a term back, whoever holds it.
+/// Gives a term back as its holder.
 #[must_use]
 pub fn give_back(member: &MemberRef, name: &str, number: TermNumber) -> Release {
     let term = TermRef::new(election(name), number);

@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex};
 
 use rusqlite::{Connection, OptionalExtension};
 use tenure::{BootClock, Tenure, WorkError};
-use tenure_cas::{CasOptions, CasStore, Expect, Listed, Loaded, Register, Removed, Swapped, Version};
+use tenure_cas::{
+    CasOptions, CasStore, Expect, Listed, Loaded, Register, Removed, Swapped, Version,
+};
 use tenure_store::{Error, ErrorKind, Result};
 
 /// No cell has the same content twice, so that its content tells its versions apart.

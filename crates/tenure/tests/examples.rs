@@ -125,15 +125,17 @@ fn the_queue_is_consumed_by_one_process_and_each_message_once() {
     let mut first = Example::start("queue_consumer", &[&place.file()]);
     first.says("third under token 1");
     let mut second = Example::start("queue_consumer", &[&place.file()]);
-    // It has put three more on the queue, for whoever consumes.
+    // It has put three more on the queue, for the consumer.
     first.says("third under token 1");
     first.stop(Signal::INT);
     second.says("consumes under token 2");
     let taken = first.seen.iter().filter(|line| line.contains("first under")).count();
     assert_eq!(taken, 2, "{:?}", first.seen);
-    assert!(first.seen.iter().any(|line| line.starts_with("consumes no more")) || {
-        first.says("consumes no more").contains("term 1")
-    });
+    assert!(
+        first.seen.iter().any(|line| line.starts_with("consumes no more")) || {
+            first.says("consumes no more").contains("term 1")
+        }
+    );
 }
 
 #[test]

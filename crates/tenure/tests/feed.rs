@@ -1,4 +1,4 @@
-//! One following of a namespace for all of a connection, whoever subscribes to it.
+//! One following of a namespace for all that subscribe to it on a connection.
 
 #![allow(clippy::unwrap_used)]
 
@@ -46,7 +46,7 @@ async fn a_connection_follows_a_namespace_once() {
     assert_eq!(stage.faults().counts().calls(StoreVerb::Follow), 1);
 }
 
-/// C12: whoever only campaigns pays for no journal.
+/// C12: a process that only campaigns pays for no journal.
 #[tokio::test]
 async fn one_who_only_campaigns_reads_no_journal() {
     let (stage, tenure, leadership) = leader().await;
@@ -65,7 +65,7 @@ async fn one_who_only_campaigns_reads_no_journal() {
     assert_eq!(stage.faults().counts().calls(StoreVerb::Journal), 0);
 }
 
-/// H12: a page of the journal that does not come delays no hint: the vacancy is heard of
+/// H12: a page of the journal that does not come delays no hint: the vacancy is noticed
 /// although the clock stands still.
 #[tokio::test]
 async fn a_hint_waits_for_no_page() {

@@ -44,7 +44,7 @@ fn releases(stage: &Stage) -> u64 {
     stage.faults().counts().calls(StoreVerb::Release)
 }
 
-/// L2: a job of `run_if_leader` is told to stop and waited for, although whoever
+/// L2: a job of `run_if_leader` is told to stop and waited for, although the caller that
 /// campaigned has let go long before.
 #[tokio::test]
 async fn a_job_keeps_the_term_until_it_has_drained() {

@@ -53,7 +53,7 @@ async fn nobody_is_called_leader_without_a_term() {
 }
 
 /// H23: one whose trust has run out does not call itself leader, although the
-/// store was never heard of again.
+/// store was never answered.
 #[tokio::test]
 async fn nobody_calls_itself_leader_past_its_trust() {
     let (stage, tenure, leadership) = leader().await;

@@ -316,7 +316,7 @@ async fn the_jobs_of_the_cron_example_do_not_overlap_at_planned_stops() {
 }
 
 /// L2, T3: cut off from the store, a leader whose callback never returns hears at the
-/// end of its trust that the term is lost, in time for whoever comes next.
+/// end of its trust that the term is lost, in time for the next leader.
 #[cfg(feature = "postgres")]
 #[tokio::test]
 async fn lost_is_told_at_the_end_of_trust_to_a_process_that_is_cut_off() {

@@ -21,7 +21,7 @@ pub(super) enum Fate {
     /// No test failed.
     Survived,
     /// No test can fail: what is broken changes nothing that anybody could see. It was said
-    /// so by whoever read the statement, with the reason.
+    /// so by a person who read the statement, with the reason.
     Equivalent,
 }
 

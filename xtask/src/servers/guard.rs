@@ -20,7 +20,7 @@ fn keep(server: &dyn Server, input: &mut impl Read, output: &mut impl Write) -> 
     let scratch = Scratch::new(server.name())?;
     let mut running = server.start(&scratch)?;
     let said = say(output, running.environment());
-    // Whoever started us may be gone by now; then the input has ended too.
+    // The process that started us may be gone by now; then the input has ended too.
     if said.is_ok() {
         let mut sink = Vec::new();
         input.read_to_end(&mut sink).doing(|| "wait for the end of standard input".into())?;

@@ -83,8 +83,10 @@ mod tests {
 
     fn found(page: &str) -> Vec<String> {
         let package = Package { name: "one".into(), ..Package::default() }.in_dir("crates/one");
-        let files =
-            Files::from_texts(&[("crates/one/Cargo.toml", MANIFEST), ("crates/one/README.md", page)]);
+        let files = Files::from_texts(&[
+            ("crates/one/Cargo.toml", MANIFEST),
+            ("crates/one/README.md", page),
+        ]);
         check(&package, &files).iter().map(Finding::to_string).collect()
     }
 

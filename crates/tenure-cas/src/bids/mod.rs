@@ -60,7 +60,7 @@ impl Bids<'_> {
         if fresh.iter().any(|bid| {
             self.parts.candidates.known_candidacy(&claim.member, &bid.election).is_none()
         }) {
-            // Whoever is to be ranked must know whom it comes after.
+            // A candidate is ranked among those that are known: know them all.
             self.parts.reader.refresh_members(started).await?;
         }
         let again = found.iter().flatten().any(Option::is_some);

@@ -23,7 +23,7 @@ const FEW: usize = 1_000;
 impl Lives<'_> {
     /// Writes down in the elections of an ended life that they are vacant, and
     /// removes its records once nothing refers to them. Where there are very many
-    /// elections that is left to whoever takes them: they are void with the life.
+    /// elections that is left to their next holders: they are void with the life.
     pub(super) async fn clear_away(&self, who: &MemberRef, cause: ReleaseCause) -> Result<()> {
         // Of its own life, and of those that only its record proves to be over.
         let of_member = |s: &Seen<ElectionRecord>| {
@@ -97,8 +97,8 @@ impl Lives<'_> {
     }
 
     /// Removes records of members that are long dead, a few at a time (H27), if
-    /// no election refers to them: without the record, whoever wants such an
-    /// election would have to wait. Whoever wins or joins does it in passing; if
+    /// no election refers to them: without the record, a bidder for such an
+    /// election would have to wait. A win or a join does it in passing; if
     /// it fails, the next one does it. One that lives after all finds its record
     /// gone and is ended.
     ///

@@ -115,7 +115,7 @@ impl Floor<'_> {
         let Some(highest) = known.iter().map(|(_, seen)| seen.record.rev).max() else {
             return all == 0;
         };
-        // Before any of them is removed: whoever makes the record anew looks at the floor.
+        // Before any of them is removed: a taker that makes the record anew looks at the floor.
         if self.raise(highest).await.is_err() {
             return false;
         }

@@ -113,12 +113,12 @@ pub(crate) enum EndedLife {
     /// An operator ended it.
     Evicted,
     /// Its record was missing. That proves nothing about how long ago it beat
-    /// last: whoever wants what it held waits out its ttl from here.
+    /// last: a bidder for what it held waits out its ttl from here.
     Missing,
 }
 
 impl EndedLife {
-    /// Whether the end is one that whoever lived that life has heard of, or has
+    /// Whether the end is one that the process of that life was told of, or has
     /// waited out.
     pub(crate) fn is_proof(self) -> bool {
         self != Self::Missing
@@ -156,7 +156,7 @@ impl MemberRecord {
         self.past.contains(&life).then_some(EndCause::Expired)
     }
 
-    /// The lives that whoever replaces this one remembers as over.
+    /// The lives that the next one remembers as over.
     pub(crate) fn lives_before_the_next(&self) -> Vec<Incarnation> {
         let mut past = self.past.clone();
         if self.ended.is_none_or(EndedLife::is_proof) {

@@ -115,7 +115,7 @@ fn taking_over_from_a_leader_of_very_many_costs_what_one_costs() {
     assert!(one[0].0 <= 8, "{one:?}");
 }
 
-/// M5, H27, P2: whoever leaves a namespace of very many elections, or joins it, does not
+/// M5, H27, P2: a member that leaves a namespace of very many elections, or joins it, does not
 /// look at each of them.
 #[test]
 fn leaving_and_joining_do_not_look_at_very_many_elections() {

@@ -28,7 +28,7 @@ fn an_operators_word_lifts_the_numbers_of_all_elections() {
     assert!(founded > 1 + Era::JUMP, "{founded}");
     assert_eq!(b.win("e", 2), lifted + 1);
     assert_eq!(operator.amend(restored()), Amended::Restored { before: 1, after: 2 });
-    assert!(b.keeps("e", lifted + 1), "whoever leads goes on leading");
+    assert!(b.keeps("e", lifted + 1), "a leader goes on leading");
     assert!(b.win("e", 3) > lifted + 1 + Era::JUMP);
 }
 

@@ -223,7 +223,7 @@ fn clocks_that_are_far_apart_delay_a_take_over_by_no_more_than_is_stated() {
     }
 }
 
-/// A resignation is heard of within one look, which is about a ttl apart.
+/// A resignation is noticed within one look, which is about a ttl apart.
 #[test]
 fn a_resignation_is_heard_of_within_one_look() {
     for moment in 0..20 {

@@ -62,7 +62,7 @@ fn a_vacancy_is_not_kept_for_one_who_no_longer_stands() {
     assert_eq!(b.win("e", 2), 2);
 }
 
-/// F4: whoever uncovers an expired holder leaves the vacancy to the preferred
+/// F4: a bidder that ends an expired holder leaves the vacancy to the preferred
 /// candidate, in the same swap that ends the holder.
 #[test]
 fn an_expired_holder_is_ended_in_favour_of_the_preferred_candidate() {

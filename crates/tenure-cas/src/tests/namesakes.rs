@@ -85,7 +85,7 @@ fn whoever_gave_everything_back_can_be_replaced_again() {
     }
 }
 
-/// C1: whoever does not know all that a life has won does not say that it holds nothing.
+/// C1: a process that does not know all that a life has won does not say that it holds nothing.
 #[test]
 fn a_second_handle_of_a_life_does_not_clear_what_the_first_one_won() {
     let wire = Wire::default();

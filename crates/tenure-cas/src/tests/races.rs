@@ -73,7 +73,7 @@ fn a_heartbeat_that_arrives_before_the_takeover_prevents_it() {
     assert!(a.keeps("e", 1));
 }
 
-/// M2: whoever ends a member frees everything it held, in one write.
+/// M2: the end of a member frees everything it held, in one write.
 #[test]
 fn all_terms_of_an_ended_member_are_free_at_once() {
     let (wire, a, b) = pair();
@@ -172,7 +172,7 @@ fn a_late_claim_does_not_touch_a_newer_term_of_the_same_life() {
 }
 
 /// A release that was applied, and then told as a conflict because another had
-/// won by the time it was repeated: whoever follows hears of it all the same.
+/// won by the time it was repeated: its followers are told all the same.
 #[test]
 fn a_release_that_conflicts_with_itself_is_heard_of() {
     let (wire, a, b) = pair();
@@ -188,8 +188,8 @@ fn a_release_that_conflicts_with_itself_is_heard_of() {
     assert!(c.view("e").is_held_by(b.me.incarnation), "{:?}", c.view("e"));
 }
 
-/// E2: a release that was applied, and given up before it was answered. Whoever
-/// follows hears of it by the next heartbeat, or when the release is repeated.
+/// E2: a release that was applied, and given up before it was answered. A process that
+/// follows is told by the next heartbeat, or when the release is repeated.
 #[test]
 fn a_release_that_is_given_up_half_way_is_heard_of() {
     for repeated in [false, true] {

@@ -147,7 +147,7 @@ fn a_record_of_a_newer_format_or_a_damaged_one_is_foreign_and_left_alone() {
     }
 }
 
-/// Numbers as large as they get, from whoever wrote them: an error, no panic,
+/// Numbers as large as they get, written by a stranger: an error, no panic,
 /// and no number twice.
 #[test]
 fn an_election_that_used_up_its_numbers_says_so() {

@@ -94,7 +94,7 @@ impl Sqlite {
 /// Holds the write lock of the file for a while, as a long transaction would.
 pub(crate) fn hog(path: &str, lasting: Duration) -> Outcome {
     let mut books = Sqlite::open(path)?;
-    // Whoever only tries now and then may lose for long while a holder of many
+    // One that only tries now and then may lose for long while a holder of many
     // elections wins them.
     books.0.busy_timeout(PATIENCE * 30).doing(|| "set the busy timeout".into())?;
     let held = books.0.transaction_with_behavior(TransactionBehavior::Immediate);

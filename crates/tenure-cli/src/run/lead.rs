@@ -140,7 +140,7 @@ fn again(restart: Restart, end: CommandEnd) -> bool {
     let interrupted =
         [Signal::INT, Signal::QUIT, Signal::HUP].map(|s| CommandEnd::Killed(s.as_raw()));
     match restart {
-        // Whoever pressed Ctrl-C did not mean "again".
+        // A person who pressed Ctrl-C did not mean "again".
         _ if interrupted.contains(&end) => false,
         Restart::Never => false,
         Restart::OnFailure => end != CommandEnd::Exited(0),

@@ -51,7 +51,7 @@ impl Timings {
             return Err(refuse(ttl, grace, drift, margin, fastest));
         }
         let heartbeat = Duration::from_micros(u64::try_from(heartbeat.as_micros()).unwrap_or(0));
-        // The work may drain for its grace; whoever takes longer was killed.
+        // The work may drain for its grace; a command that takes longer was killed.
         let drain = (grace + margin + Duration::from_secs(1)).min(Duration::from_secs(3600));
         let builder = builder.heartbeat(heartbeat).request_timeout(heartbeat).drain(drain);
         let settings = builder.clone().build()?;

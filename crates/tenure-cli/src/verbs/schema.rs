@@ -12,7 +12,7 @@ use crate::output::say;
 const VERSION: u32 = 1;
 
 pub(crate) fn run(context: &Context, args: &SchemaArgs) -> Outcome {
-    // Whoever gives a whole URL means its scheme.
+    // A whole URL stands for its scheme.
     let kind = args.kind.split(':').next().unwrap_or_default();
     let Some(sql) = tenure::schema(kind)? else {
         return Err(Failure::usage(format!("the store {kind} has no tables to make")));

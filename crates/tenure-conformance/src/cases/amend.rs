@@ -19,7 +19,7 @@ pub(super) fn step_down(
     Ok(Amend::StepDown { election: election(name)?, number, to, reason, by })
 }
 
-/// E5: stored with its term, heard of without any notification.
+/// E5: stored with its term, and found without any notification.
 pub(crate) async fn a_step_down_is_kept_with_its_term_and_heard_of(world: &World<'_>) -> Outcome {
     let (a, b) = (world.member("a").await?, world.member("b").await?);
     let term = a.win("e").await?;

@@ -12,7 +12,7 @@ use crate::Outcome;
 use crate::case::{ensure, same};
 use crate::world::World;
 
-/// A store says the same of itself whoever asks.
+/// A store says the same of itself to every caller.
 pub(crate) async fn every_handle_claims_the_same(world: &World<'_>) -> Outcome {
     let (first, second) = (world.capabilities().await, world.capabilities().await);
     same!(first, second, "what two handles claim");

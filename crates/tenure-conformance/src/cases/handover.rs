@@ -155,7 +155,7 @@ pub(crate) async fn the_heir_can_find_what_it_was_handed(world: &World<'_>) -> O
         let listed = seen.members.iter().find(|m| m.member == one.me).map(|m| m.holds);
         ensure!(listed == Some(count), "{} is listed with {listed:?}, not {count}", one.me);
     }
-    // Whoever hands over stands no longer, also if it was handed the term itself.
+    // A member that hands over stands no longer, also if it was handed the term itself.
     let next = handed(world, "e", &heir).await?;
     heir.hand_over(&next, world.long()).await?;
     let view = a.view("e").await?;
@@ -188,7 +188,7 @@ pub(crate) async fn the_journal_tells_of_a_release_and_an_election(world: &World
     Ok(())
 }
 
-/// N1: whoever follows hints is told of the election, and not of a vacancy for
+/// N1: a follower of hints is told of the election, and not of a vacancy for
 /// which everybody would run.
 pub(crate) async fn one_who_follows_hints_hears_of_no_vacancy(world: &World<'_>) -> Outcome {
     let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };

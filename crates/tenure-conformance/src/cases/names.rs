@@ -56,7 +56,7 @@ pub(crate) async fn a_store_that_keeps_no_names_says_so(world: &World<'_>) -> Ou
     Ok(())
 }
 
-/// U1, U7, Q3: two tasks of one process conflict like two processes, and whoever is refused
+/// U1, U7, Q3: two tasks of one process conflict like two processes, and the one that is refused
 /// is told by whom.
 pub(crate) async fn a_name_has_one_owner(world: &World<'_>) -> Outcome {
     with_names!(world);

@@ -92,7 +92,7 @@ pub(crate) async fn no_number_comes_back_after_a_purge(world: &World<'_>) -> Out
     Ok(())
 }
 
-/// E3: whoever leads goes on leading.
+/// E3: a leader goes on leading.
 pub(crate) async fn a_held_election_is_not_purged(world: &World<'_>) -> Outcome {
     if !world.purges().await {
         return Ok(());
@@ -215,7 +215,7 @@ pub(crate) async fn a_purge_goes_in_steps(world: &World<'_>) -> Outcome {
     Ok(())
 }
 
-/// N2, M6: a namespace that everybody left is emptied. Whoever comes back finds the journal at
+/// N2, M6: a namespace that everybody left is emptied. A member that returns finds the journal at
 /// its place, is told that entries are gone, and makes no era rise.
 pub(crate) async fn an_abandoned_namespace_goes_on_where_it_was(world: &World<'_>) -> Outcome {
     if !world.purges().await {

@@ -71,7 +71,7 @@ pub(crate) async fn everything_is_read_at_once(world: &World<'_>) -> Outcome {
     Ok(())
 }
 
-/// B8, H21: whoever is in doubt asks what it holds; nothing of another life's.
+/// B8, H21: a member in doubt asks what it holds; nothing of another life's.
 pub(crate) async fn held_by_shows_exactly_what_one_life_holds(world: &World<'_>) -> Outcome {
     let first = world.member("a").await?;
     let (one, _two) = (first.win("one").await?, first.win("two").await?);

@@ -76,7 +76,7 @@ pub(crate) async fn a_bid_that_tells_an_absurd_number_lifts_nothing(world: &Worl
     Ok(())
 }
 
-/// M6: whoever joins tells of it before anybody is elected.
+/// M6: a member tells it when it joins, before anybody is elected.
 pub(crate) async fn a_join_that_has_seen_more_makes_the_numbers_jump(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let first = a.win("e").await?;
@@ -94,7 +94,7 @@ pub(crate) async fn a_join_that_has_seen_more_makes_the_numbers_jump(world: &Wor
     jumped(&a, &first, &next)
 }
 
-/// M6: an operator's word does the same, and whoever leads goes on leading.
+/// M6: an operator's word does the same, and the leader goes on leading.
 pub(crate) async fn an_operators_word_makes_the_numbers_jump(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let first = a.win("e").await?;

@@ -33,7 +33,7 @@ pub(crate) async fn a_vacancy_is_kept_for_the_highest_priority(world: &World<'_>
     Ok(())
 }
 
-/// C9: among equals, whoever has waited longest; bidding again keeps its place.
+/// C9: among equals, the one that has waited longest; bidding again keeps its place.
 pub(crate) async fn among_equals_the_longest_wait_counts(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let (late, early) = (world.member("b-late").await?, world.member("c-early").await?);
@@ -146,7 +146,7 @@ pub(crate) async fn a_successor_that_is_gone_blocks_nobody(world: &World<'_>) ->
     Ok(())
 }
 
-/// H22: whoever gives a term up is not its own heir.
+/// H22: a member that gives a term up is not its own heir.
 pub(crate) async fn nobody_inherits_from_itself(world: &World<'_>) -> Outcome {
     let (a, b) = (world.member("a").await?, world.member("b").await?);
     let term = a.win_by("e", How::priority(1_000)).await?;

@@ -119,7 +119,7 @@ defects! {
         "claim::a_win_counts_as_a_heartbeat",
         "faults::a_repeated_win_counts_as_a_heartbeat"
     ],
-    /// Whoever claims takes the term from its holder (E3).
+    /// A claim takes the term from its holder (E3).
     Preempts => [
         "claim::nothing_is_taken_from_a_live_holder",
         "claim::an_incumbent_is_never_preempted",
@@ -178,7 +178,7 @@ defects! {
         "succession::a_reservation_lapses_with_its_heir",
         "succession::a_successor_that_is_gone_blocks_nobody"
     ],
-    /// Whoever bears the id leaves (H8).
+    /// Any life of that id leaves (H8).
     LeavesById => ["members::the_late_leave_of_an_older_life_changes_nothing"],
     /// A step-down is meant for whatever term there is (E5).
     StepsDownAnyTerm => ["amend::a_step_down_of_another_term_is_superseded"],
@@ -290,7 +290,7 @@ defects! {
     ],
     /// A release first, and then the win of the heir: what came between came first.
     HandsOverInTwoSteps => ["handover::of_many_who_race_only_the_heir_leads"],
-    /// Terms are handed to whoever is preferred, wanted or not (C9).
+    /// Terms are handed to the preferred candidate, wanted or not (C9).
     HandsOverToAnybody => ["handover::nobody_is_handed_a_term_unasked"],
     /// Every vacancy that is kept is handed over (C10).
     HandsOverUnasked => ["handover::nobody_is_handed_a_term_unasked"],
@@ -345,7 +345,7 @@ defects! {
     TakesOnAnyTerm => ["handover::nothing_but_the_exact_term_is_taken_on"],
     /// What has lapsed comes back with a heartbeat (M1).
     RevivesLapsed => ["handover::nothing_revives_what_has_lapsed"],
-    /// Whoever lost a term by saying nothing stands as before.
+    /// A member that lost a term by saying nothing stands as before.
     KeepsLapsedCandidacies => ["handover::what_nobody_takes_on_lapses"],
     /// Only a term that was taken on can be given up (E1).
     NeverGivesBack => ["handover::the_heir_may_give_it_back_or_hand_it_on"],
@@ -355,7 +355,7 @@ defects! {
     DeniesJudging => ["capabilities::expiry_is_judged_by_whom_it_is_claimed"],
     /// Each term that a heartbeat names is answered for as renewed (E1).
     AnswersForTerms => ["heartbeat::a_heartbeat_names_terms_in_vain_that_are_not_its_own"],
-    /// A name is given to whoever asks last (U1).
+    /// A name is given to the last one who asks (U1).
     GivesNamesTwice => [
         "names::a_name_has_one_owner",
         "names::of_many_who_race_exactly_one_takes_a_name"
@@ -407,7 +407,7 @@ defects! {
         "names::since_tells_only_what_changed",
         "names::what_changed_since_makes_up_a_full_read"
     ],
-    /// Whoever cannot be told what changed is not told that either (Q8).
+    /// One who cannot be told what changed is not told that either (Q8).
     NeverWhole => ["names::who_cannot_be_told_what_changed_gets_all_names"],
     /// Everybody is told everything, each time (Q8).
     AlwaysWhole => ["names::since_tells_only_what_changed"],

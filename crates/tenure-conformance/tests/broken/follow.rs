@@ -79,7 +79,7 @@ pub(crate) fn broken_page(defect: Defect, after: Seq, mut page: Page) -> Page {
     page
 }
 
-/// Has each release name whoever was elected right after it.
+/// Has each release name the member that was elected right after it.
 fn name_heirs(entries: &mut [Entry]) {
     let mut elected = None;
     for entry in entries.iter_mut().rev() {

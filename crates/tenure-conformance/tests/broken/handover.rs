@@ -109,7 +109,7 @@ impl Broken {
         Ok(seen.elections.into_iter().map(|v| (v.election, v.candidates)).collect())
     }
 
-    /// Has whoever stood before stand again.
+    /// Has those who stood before stand again.
     pub(crate) async fn stand_as_before(&self, ns: &Namespace, standing: Standing) -> Result<()> {
         for (election, candidates) in standing {
             for candidate in candidates {

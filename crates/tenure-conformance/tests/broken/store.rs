@@ -94,7 +94,7 @@ impl Broken {
         Ok(())
     }
 
-    /// Takes an election from whoever holds it.
+    /// Takes an election from its holder.
     async fn dethrone(&self, ns: &Namespace, name: &ElectionName) -> Result<()> {
         let view = self.view(ns, name).await?;
         let Some(holder) = view.holder else { return Ok(()) };

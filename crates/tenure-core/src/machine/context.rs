@@ -1,5 +1,5 @@
 //! What every part of the machine works with: who it is, its settings and the store's
-//! traits; what it has heard of the journal; where its words go.
+//! traits; the newest place of the journal that it knows; where its words go.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;

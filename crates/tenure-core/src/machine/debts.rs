@@ -188,7 +188,7 @@ impl Terms {
             if let Some(number) = number {
                 cx.emit(Event::GivenBack { election: election.clone(), number });
             }
-            // Whoever stands again waited for this.
+            // A candidacy that stands again waited for this.
             self.hasten(cx.now, &election, cx.now);
         }
     }

@@ -23,7 +23,7 @@ impl RequestId {
 /// What of a store's capabilities the machine goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StoreTraits {
-    /// Changes are heard of within milliseconds.
+    /// The store notifies of changes within milliseconds.
     pub native_watch: bool,
     /// The most bids or releases in one request.
     pub batch: usize,
@@ -178,7 +178,7 @@ pub enum Event {
     /// (rule M6). What was led is lost, and the next bid lets numbers jump. Told
     /// once, until the store has caught up.
     RolledBack {
-        /// The newest place in the journal heard of.
+        /// The newest known place in the journal.
         seen: Seq,
         /// The place it has now.
         found: Seq,

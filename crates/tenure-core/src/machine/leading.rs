@@ -138,7 +138,7 @@ impl Terms {
         self.debts.owe(&mut self.standings, election, debt);
     }
 
-    /// Ends a reign that there is nothing left to give back of. Whoever was
+    /// Ends a reign that there is nothing left to give back of. A member that was
     /// asked to step down cools down, however the reign ended (rule E5).
     pub(super) fn lose(&mut self, cx: &mut Context<'_>, election: &ElectionName, why: LostReason) {
         let Some(number) = self.standings.term(election) else { return };

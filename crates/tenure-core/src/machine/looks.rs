@@ -289,7 +289,7 @@ impl Looks {
         names
     }
 
-    /// Whoever waits for a member that seems gone bids, each in its turn: the
+    /// Candidacies that wait for a member that seems gone bid, each in its turn: the
     /// store knows whether it really is. If it is ourselves, a beat finds out.
     fn hear_of_the_gone(&mut self, cx: &Context<'_>, me: Incarnation, terms: &mut Terms) {
         let gone = core::mem::take(&mut self.gone);

@@ -303,7 +303,7 @@ impl Names {
         self.answer(cx, name, NameAnswer::Gone(there));
     }
 
-    /// The first operation of a line is over: whoever waits for it is told.
+    /// The first operation of a line is over: its caller is told.
     fn answer(&mut self, cx: &mut Context<'_>, name: &Name, answer: NameAnswer) {
         let Some(wanted) = self.pop(name) else { return };
         if let NameWish::Drop { token } = wanted.wish

@@ -29,9 +29,9 @@ const FAR: u64 = 1 << 20;
 /// What is known of the store's journal and numbers.
 #[derive(Clone, Copy, Debug, Default, Hash)]
 pub(super) struct Place {
-    /// The newest place that was heard of.
+    /// The newest place that was told.
     seq: Seq,
-    /// The highest number of a term that was heard of.
+    /// The highest number of a term that was told.
     number: TermNumber,
     /// Whether the store has less than that, as far as is known.
     is_behind: bool,

@@ -63,7 +63,7 @@ pub enum Amend {
 }
 
 impl Amend {
-    /// Asks the present holder to step down, whoever is to follow.
+    /// Asks the present holder to step down, for any successor.
     ///
     /// ```
     /// use tenure_core::{Amend, ElectionName, Note};

@@ -19,7 +19,7 @@ use crate::{Seq, TermNumber};
 ///   most to [`Era::HEEDED`](crate::Era::HEEDED).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Told {
-    /// The newest place in the journal that the member has heard of.
+    /// The newest place in the journal that the member knows.
     pub place: Seq,
     /// The highest number of a term, in any election of the namespace, that the member has
     /// heard of.

@@ -142,7 +142,7 @@ END $$;
 -- ago. Says whether it was told.
 --
 -- A namespace's names are told of every 20 ms at most: each notification makes the commits
--- of the whole server take turns. Whoever changes one sooner than that is answered that it
+-- of the whole server take turns. A caller that changes one sooner is answered that it
 -- was not told, and calls tell_names() later; what nobody tells is found by those who look.
 -- Nobody is told from when half of the server's queue is taken: see _write().
 CREATE FUNCTION {schema}._names_written(

@@ -101,7 +101,7 @@ BEGIN
 END $$;
 
 -- Refuses bids that can never be right: each has a priority and a nonce, since
--- a term without one could not be told to whoever won it.
+-- a term without one could not be told to its winner.
 CREATE FUNCTION {schema}._check_bids(
     p_elections text[], p_priorities integer[], p_nonces bigint[]
 ) RETURNS boolean LANGUAGE sql AS $$
@@ -190,7 +190,7 @@ END $$;
 
 -- Ends candidacies, and terms that are held by exactly this life under exactly
 -- this number (rule E1). A NULL number ends the candidacy alone. With
--- p_hand_over_us, whoever is next and joined with p_takes_over is elected at once:
+-- p_hand_over_us, the next candidate that joined with p_takes_over is elected at once:
 -- it has the term for so long, and for good once it names it in a heartbeat or
 -- claims it.
 CREATE FUNCTION {schema}.release(

@@ -29,7 +29,7 @@ $$;
 
 -- The present era, and the least number that is given out in it.
 --
--- Whoever gives out a number compares two things: since when the server runs, and
+-- A step that gives out a number compares two things: since when the server runs, and
 -- which file of which database the table of the settings is. Both stay as they are
 -- for as long as one server runs on one database: a server is one cluster and writes
 -- one timeline, it comes out of recovery once, if at all, and goes back only by a
@@ -149,7 +149,7 @@ END $$;
 
 -- An operator's word that the database was restored, rolled back or copied: the era
 -- rises, so that no number which was forgotten is given out again. Harmless whenever it
--- is called: numbers jump, and whoever leads goes on leading.
+-- is called: numbers jump, and leaders go on leading.
 CREATE FUNCTION {schema}.restored(
     p_by text DEFAULT '', p_wait_ms integer DEFAULT 0,
     OUT era_before integer, OUT era_after integer

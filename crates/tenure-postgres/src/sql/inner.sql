@@ -103,7 +103,7 @@ $$;
 
 -- The hints that entries amount to, for listeners, a line for each: a letter and
 -- its words, with tabs between, which no name can hold. An election that is won anew
--- by whoever held it, as the next entry tells, is not vacant.
+-- by its last holder, as the next entry tells, is not vacant.
 CREATE FUNCTION {schema}._hints(p_entries {schema}.entry[]) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -202,7 +202,7 @@ BEGIN
 END $$;
 
 -- Who is next in an election: the successor named if it is there to take over, or
--- else whoever is preferred; never the life that holds it. And for how long that is so:
+-- else the preferred candidate; never the life that holds it. And for how long that is so:
 -- as long as the successor is waited for, or p_us.
 CREATE FUNCTION {schema}._heir(
     p_ns text, p_now timestamptz, p_election text, p_life uuid,

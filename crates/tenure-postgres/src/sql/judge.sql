@@ -6,7 +6,7 @@
 -- somebody's transaction holds is answered "busy". What could go wrong, and what prevents
 -- it:
 --
--- - A takes a name while another ends A. A's bind holds A's member row: whoever ends A
+-- - A takes a name while another ends A. A's bind holds A's member row: a step that ends A
 --   finds it locked and leaves it (_expire), or waits and sweeps what A took (_end).
 -- - Two take one name. The second waits for the row of names_at, and looks at the name by
 --   a statement of its own after that: it sees what the first one wrote.

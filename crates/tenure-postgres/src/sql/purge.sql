@@ -27,8 +27,8 @@ BEGIN
         FROM forgotten f WHERE f.ns = p_ns);
 END $$;
 
--- The elections after p_from and up to p_upto that nobody uses: none stands for them, whoever
--- won them last is no member any more, and they are not paused. And since when; NULL if the
+-- The elections after p_from and up to p_upto that nobody uses: none stands for them, their last
+-- winner is no member any more, and they are not paused. And since when; NULL if the
 -- journal has forgotten the end of the last holder's life. With p_foretold as it would be if
 -- every member whose ttl has run out were ended now.
 CREATE FUNCTION {schema}._unused(p_ns text, p_from text, p_upto text, p_foretold boolean)

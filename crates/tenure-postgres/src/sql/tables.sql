@@ -268,7 +268,7 @@ ALTER TABLE {schema}.told ALTER entries SET STORAGE EXTERNAL,
 CREATE INDEX told_over ON {schema}.told (ns, over) WHERE over IS NOT NULL;
 
 -- What is told in few words, in all of them: each entry for each of the elections.
--- Whoever may read the journal may call this.
+-- Every role that may read the journal may call this.
 CREATE FUNCTION {schema}._spread(p_entries {schema}.entry[], p_elections text[])
 RETURNS {schema}.entry[] LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE

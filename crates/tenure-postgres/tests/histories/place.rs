@@ -1,4 +1,4 @@
-//! Where histories run: a schema, whoever asks it, and its functions, which can be broken.
+//! Where histories run: a schema, its clients, and its functions, which can be broken.
 
 use tenure_postgres::PostgresStore;
 use tokio_postgres::Client;

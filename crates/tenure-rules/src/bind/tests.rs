@@ -201,7 +201,7 @@ fn strangers_change_nothing() {
     assert_eq!(world.bind(&a, repost), BindAnswer::Gone(Some(first)));
 }
 
-/// A name that is bound to nobody outlives whoever posted it, and is changed by its revision.
+/// A name that is bound to nobody outlives the life that posted it, and is changed by its revision.
 #[test]
 fn a_name_of_nobody_stays_until_it_is_dropped() {
     let mut world = World::new();

@@ -188,7 +188,7 @@ fn a_condemned_member_is_ended_as_evicted() {
 }
 
 /// H5, B27: a copy that forgot the last terms does not give their numbers again,
-/// not even for an election that it never heard of.
+/// not even for an election that is new to it.
 #[test]
 fn a_promoted_copy_gives_no_number_that_it_may_have_forgotten() {
     let (web, api) = (member("web-1", 1), member("api-1", 2));

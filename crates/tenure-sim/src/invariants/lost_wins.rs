@@ -66,7 +66,7 @@ impl LostWins {
 
 impl Invariant for LostWins {
     fn name(&self) -> &'static str {
-        "a win that was not heard of is adopted"
+        "a win whose answer was lost is adopted"
     }
 
     fn see(&mut self, _now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
@@ -101,7 +101,7 @@ impl Invariant for LostWins {
                             let instead_of = newest.and_then(|n| Some((life, n.instead_of?)));
                             if instead_of.is_some() && thrown_away.take() == instead_of {
                                 return Err(format!(
-                                    "{} was given {}#{} in place of a win that it never heard of",
+                                    "{} was given {}#{} in place of a win whose answer was lost",
                                     term.member, term.election, term.number
                                 ));
                             }

@@ -1,4 +1,4 @@
-//! N3: whoever watches an election never goes back: not to an older term, nor
+//! N3: an observer of an election never goes back: not to an older term, nor
 //! from a term's end to its middle.
 //!
 //! Where observers judge, a term's end is an opinion: a heartbeat that was long

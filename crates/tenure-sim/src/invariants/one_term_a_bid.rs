@@ -1,4 +1,4 @@
-//! E2, H21: a bid that arrives twice wins one term, not two; and whoever wins
+//! E2, H21: a bid that arrives twice wins one term, not two; and its winner
 //! may lead (C9).
 //!
 //! A store remembers the last winner's bid and no other. So a copy that comes

@@ -45,8 +45,8 @@ impl OneTrusts {
         }
     }
 
-    /// What is left of it where a copy that forgot may take over: whoever led
-    /// before may trust beside whoever the copy elects, until its look at its
+    /// What is left of it where a copy that forgot may take over: a leader from
+    /// before may trust beside the one that the copy elects, until its look at its
     /// own terms gets through. That takes milliseconds, or the rest of its trust
     /// where it reaches nobody; where looks are lost while heartbeats and wins
     /// in other elections get through, longer. Never three ttls.

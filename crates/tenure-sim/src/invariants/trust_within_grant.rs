@@ -150,7 +150,7 @@ impl TrustWithinGrant {
         self.handed.get(&led?).copied()
     }
 
-    /// Whoever leads what it was handed, and has not taken it on, trusts no
+    /// An heir that leads what it was handed, and has not taken it on, trusts no
     /// longer than that stands.
     fn told_handed(&self, who: Who, true_until: Option<Nanos>) -> Result<(), String> {
         match (true_until, self.unconfirmed(who)) {

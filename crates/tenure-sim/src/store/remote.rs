@@ -1,4 +1,4 @@
-//! Reaching a service by messages: each operation is one, and so is its answer. Whoever
+//! Reaching a service by messages: each operation is one, and so is its answer. What
 //! waits for an answer is a future that the world polls; no runtime is involved.
 
 use std::collections::BTreeMap;

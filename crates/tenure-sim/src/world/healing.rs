@@ -46,7 +46,7 @@ impl Healing<'_> {
                 if std::mem::take(&mut self.world.orphaned) {
                     self.world.coverage.mark("an owner crashed and another took its name in time");
                 }
-                // Whoever crashed starts again, and has time to come in.
+                // A process that crashed starts again, and has time to join.
                 for process in 0..self.world.processes.len() {
                     self.world.start(process);
                 }

@@ -210,7 +210,7 @@ impl World {
             Happens::Trouble(feature) => self.troubles().trouble(feature),
             Happens::Thaw { who } => self.troubles().thaw(who),
             Happens::Reconnect { process } => self.network().reconnect(process),
-            // Whoever was to come back when all are to leave stays away.
+            // A process that was to start when all are to leave stays away.
             Happens::Start { process } if !self.closing => self.start(process),
             Happens::Start { .. } => {}
             Happens::Heal(part) => self.healing().heal(part),

@@ -250,7 +250,7 @@ impl Naming<'_> {
         self.world.see(Fact::Bindings { store, live: &live });
     }
 
-    /// Whoever connects anew compares its names with the store's, as one does who follows
+    /// A process that connects anew compares its names with the store's, as one does who follows
     /// them: a copy that forgot does not show what it forgot.
     pub(super) fn compare_names(&mut self, who: Who) {
         let store = self.world.store_clock.at(self.world.now);

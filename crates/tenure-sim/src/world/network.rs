@@ -282,7 +282,7 @@ impl Network<'_> {
     }
 }
 
-/// Whether whoever calls is cut off. Operators never are.
+/// Whether the caller is cut off. Operators never are.
 fn is_cut(processes: &[Process], by: Caller) -> bool {
     by.is_some_and(|who| processes[who.process].cut)
 }

@@ -139,7 +139,7 @@ impl Troubles<'_> {
         }
     }
 
-    /// Somebody removes a member's record, whoever lives or leads.
+    /// Somebody removes a member's record, also one that lives or leads.
     fn remove_by_hand(&mut self, index: usize) {
         let id = self.world.processes[index].id.clone();
         if let Some(cas) = &mut self.world.store.cas {

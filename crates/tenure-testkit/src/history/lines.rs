@@ -22,7 +22,7 @@ impl Call {
 }
 
 /// The line that is written before a take is sent. Until the same caller's answer to it
-/// follows, [`parse`] counts it as a take that was not answered: whoever is killed meanwhile
+/// follows, [`parse`] counts it as a take that was not answered: a process that is killed meanwhile
 /// writes nothing more.
 #[must_use]
 pub fn unanswered(name: &str, by: &str, from: u64) -> String {

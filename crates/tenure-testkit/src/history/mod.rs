@@ -8,9 +8,9 @@
 //!
 //! - a take that was answered with a token makes that token the present one. Tokens rise;
 //! - a drop that was confirmed ends its token, if it is the present one;
-//! - whoever finds a token, is refused because of it, or is told by `is_current()` that it
+//! - a caller that finds a token, is refused because of it, or is told by `is_current()` that it
 //!   owns the name under it, does so while it is the present one;
-//! - whoever finds nothing does so while there is none.
+//! - a caller that finds nothing does so while there is none.
 //!
 //! Two things more happen, of which no caller is told. A life ends, and its token with it, at
 //! any moment; but then nobody may find it or own it any more. And a take that is not answered
@@ -65,7 +65,7 @@ pub use lines::{parse, unanswered};
 pub enum Judge {
     /// The store, by its own clock.
     Store,
-    /// Whoever asks, by its own clock.
+    /// The caller, by its own clock.
     Observer,
 }
 

@@ -132,7 +132,7 @@ impl Operator {
         self.client.follow(after)
     }
 
-    /// Why changes are not heard of at present, if so. No I/O.
+    /// Why changes are not followed at present, if so. No I/O.
     pub(crate) fn watch_error(&self) -> Option<String> {
         self.client.feed().ok()?.trouble()
     }

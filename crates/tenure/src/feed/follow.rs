@@ -93,7 +93,7 @@ impl Feed {
         self.0.clone()
     }
 
-    /// Why changes are not heard of at present, if so.
+    /// Why changes are not followed at present, if so.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.0.state().trouble.as_deref().map(String::from)
     }
@@ -219,7 +219,7 @@ impl State {
         news.into_iter().for_each(|news| drop(self.hints.send(news)));
     }
 
-    /// A page could not be read: whoever wants entries is told.
+    /// A page could not be read: those who read entries are told.
     fn unread(&mut self, error: &tenure_store::Error) {
         let error: Arc<str> = error.to_string().into();
         self.trouble = Some(error.clone());

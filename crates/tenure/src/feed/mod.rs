@@ -1,7 +1,7 @@
 //! What happens in a namespace, as it happens: hints for the driver, the journal as a
 //! stream, and elections observed without standing for them.
 //!
-//! A connection follows a namespace once, whoever wants to know of it: one following, one
+//! A connection follows a namespace once for all that want to know of it: one following, one
 //! back-off, one place in the journal ([`follow`]). What is followed is passed on by a
 //! task beside the driver, which never waits for a slow subscriber. Nothing here extends
 //! trust.

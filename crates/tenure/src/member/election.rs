@@ -113,7 +113,7 @@ impl Election {
 
     /// A hold on the leadership that this process has now, if it has, for work that
     /// begins: none while it is asked to stop. Dropping it gives nothing up: the
-    /// leadership belongs to whoever campaigned.
+    /// leadership belongs to the caller that campaigned.
     pub(crate) fn hold_to_begin(&self) -> Option<Leadership> {
         Leadership::holding(self.current()?, self.shared.clone(), |p| *p == Phase::Leading)
     }
@@ -205,13 +205,13 @@ impl Election {
         Ok(HoldingSubscription::new(self.clone(), name))
     }
 
-    /// Asks whoever leads to step down. It is told to stop its work first, and
+    /// Asks the leader to step down. It is told to stop its work first, and
     /// has its drain time; then the others elect, without it for a while.
     pub async fn ask_to_step_down(&self, reason: impl AsRef<str>) -> Result<Amended> {
         self.operated.ask_to_step_down(reason).await
     }
 
-    /// Asks whoever leads to hand over to the candidate `to`.
+    /// Asks the leader to hand over to the candidate `to`.
     pub async fn ask_to_hand_over(
         &self,
         to: &MemberId,
@@ -230,8 +230,8 @@ impl Election {
         self.operated.ask_term_to_step_down(number, to, reason).await
     }
 
-    /// Lets nobody be newly elected until [`resume`](Self::resume). Whoever
-    /// leads goes on.
+    /// Lets nobody be newly elected until [`resume`](Self::resume). The leader
+    /// goes on.
     pub async fn pause(&self, reason: impl AsRef<str>) -> Result<Amended> {
         self.operated.pause(reason).await
     }

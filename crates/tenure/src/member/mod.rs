@@ -395,7 +395,7 @@ pub struct Status {
     pub last_error: Option<String>,
     /// How long ago the store last answered.
     pub last_success: Option<Duration>,
-    /// Why changes are not heard of at once, if so.
+    /// Why changes are not noticed at once, if so.
     pub watch_error: Option<String>,
     /// How many campaigns are under way.
     pub standing: usize,

@@ -91,7 +91,7 @@ struct State {
     holds: usize,
     /// Nothing new begins under it.
     given_up: bool,
-    /// Whoever still works under a term that was given up was told to stop.
+    /// What still works under a term that was given up was told to stop.
     told: bool,
     /// Whom it was given up in favour of.
     to: Option<MemberId>,
@@ -192,7 +192,7 @@ impl Reign {
     /// Whether this term may be trusted at this very instant.
     ///
     /// The order matters. Trust may be extended for a *later* term of this
-    /// member after this one was marked over; whoever reads the extended trust
+    /// member after this one was marked over; a reader of the extended trust
     /// also sees the mark, because the mark was made first. The clock is read
     /// last: a process that is stopped in between finds it advanced.
     #[inline]
@@ -320,7 +320,7 @@ mod tests {
         }
     }
 
-    /// L2: whoever resigns is told by the driver, before the loss or after it.
+    /// L2: a caller that resigns is told by the driver, before the loss or after it.
     #[test]
     fn who_waits_for_the_release_is_handed_to_the_driver() {
         let reign = reign();

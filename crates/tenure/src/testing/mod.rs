@@ -283,7 +283,7 @@ impl Stage {
         }
     }
 
-    /// Takes the leadership of an election away from whoever has it, as when
+    /// Takes the leadership of an election away from its leader, as when
     /// its member is ended behind its back; returns once it knows. `None` if
     /// nobody leads.
     ///
@@ -297,7 +297,7 @@ impl Stage {
         Ok(Some(number))
     }
 
-    /// Asks whoever leads an election to step down.
+    /// Asks the leader of an election to step down.
     pub async fn ask_to_step_down(
         &self,
         election: impl AsRef<str>,
@@ -309,7 +309,7 @@ impl Stage {
         self.amend(&name, Amend::StepDown { election, number, to, reason, by }).await
     }
 
-    /// Asks whoever leads an election to hand over to the candidate `to`.
+    /// Asks the leader of an election to hand over to the candidate `to`.
     pub async fn ask_to_hand_over(
         &self,
         election: impl AsRef<str>,

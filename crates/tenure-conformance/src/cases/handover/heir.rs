@@ -163,7 +163,7 @@ pub(crate) async fn nobody_else_wins_before_its_time_is_over(world: &World<'_>) 
 }
 
 /// H8, M2, N3, C10: not taken on, it is seen as a vacancy although the heir lives and
-/// beats; whoever bids first takes it, and the heir is told.
+/// beats; the first bidder takes it, and the heir is told.
 pub(crate) async fn what_nobody_takes_on_lapses(world: &World<'_>) -> Outcome {
     let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     a.hand_over(&term, world.unit()).await?;

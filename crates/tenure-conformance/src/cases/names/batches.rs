@@ -153,7 +153,7 @@ pub(crate) async fn a_fence_passes_only_who_holds_the_newest_term(world: &World<
     Ok(())
 }
 
-/// M6: whoever has seen a revision that the store has not reached tells of it, and its own
+/// M6: a member that has seen a revision that the store has not reached tells it, and its own
 /// token is above what was forgotten; so is every token after an operator's word.
 pub(crate) async fn what_was_forgotten_makes_the_tokens_jump(world: &World<'_>) -> Outcome {
     let traits = with_names!(world);

@@ -169,7 +169,7 @@ pub(crate) async fn a_condemned_owner_keeps_its_names_for_its_ttl(world: &World<
     Ok(())
 }
 
-/// A name of nobody stays, whoever bound it, until it is dropped; anybody may change and
+/// A name that is bound to nobody stays until it is dropped; any caller may change and
 /// drop it.
 pub(crate) async fn a_name_of_nobody_stays_until_it_is_dropped(world: &World<'_>) -> Outcome {
     with_names!(world);

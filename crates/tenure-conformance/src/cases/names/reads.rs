@@ -215,7 +215,7 @@ async fn stir(world: &World<'_>, dice: &mut Dice, actors: &mut [Owner]) -> Outco
     Ok(())
 }
 
-/// Q8, R1, R4: whoever asks what changed since, after any gap, knows what a full read shows.
+/// Q8, R1, R4: what changed since, asked after any gap, makes up what a full read shows.
 pub(crate) async fn what_changed_since_makes_up_a_full_read(world: &World<'_>) -> Outcome {
     let traits = with_names!(world);
     if !traits.since {

@@ -31,7 +31,7 @@ pub(in crate::machine) struct Names {
     pub(super) owed: BTreeMap<Name, (Mono, Token)>,
     /// The same, by time.
     pub(super) owed_from: BTreeMap<(Mono, Name), ()>,
-    /// The newest revision heard of: see [`Bind::known`].
+    /// The newest known revision: see [`Bind::known`].
     pub(super) known: Rev,
     pub(in crate::machine) slot: Slot<Vec<Name>>,
     /// What the store may have forgotten.

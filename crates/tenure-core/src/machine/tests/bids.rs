@@ -218,7 +218,7 @@ fn a_holder_that_is_gone_is_not_waited_out() {
     assert!(script.has_asked(is_claim));
 }
 
-/// B23: that goes too for one that is heard of while a bid is on its way and
+/// B23: that goes too for one that is told while a bid is on its way and
 /// will be answered with the dead holder's name.
 #[test]
 fn a_holder_that_goes_while_a_bid_is_out_is_not_waited_out() {
@@ -238,7 +238,7 @@ fn a_holder_that_goes_while_a_bid_is_out_is_not_waited_out() {
     }
 }
 
-/// H13, B23: a vacancy heard of while an older answer is on its way is not
+/// H13, B23: a vacancy that is told while an older answer is on its way is not
 /// forgotten when that answer comes.
 #[test]
 fn a_vacancy_is_not_forgotten_over_an_older_answer() {

@@ -41,7 +41,7 @@ fn an_ended_holder_loses_everything_and_joins_anew() {
     assert!(!script.has_asked(is_release), "nothing is owed by a life that is over");
 }
 
-/// C6, H6: whoever stands again after being ended leads under the new number.
+/// C6, H6: a member that stands again after it was ended leads under the new number.
 #[test]
 fn standing_again_after_the_end_wins_a_new_number() {
     let mut script = Script::leading(WATCHED, "nightly");

@@ -254,7 +254,7 @@ impl Run {
         assert!(asked < 400, "seed {}: {asked} requests in two quiet minutes", self.seed);
     }
 
-    /// Whoever wants to lead leads, and the store has nothing else of ours.
+    /// A machine that wants to lead leads, and the store has nothing else of it.
     fn check_health(&self) {
         let still: Vec<_> = self.wants.iter().filter(|(_, p)| p.may_lead()).collect();
         assert!(still.is_empty(), "seed {}: {still:?} never led again", self.seed);

@@ -53,7 +53,7 @@ fn a_shutdown_cuts_a_slow_drain_off() {
     assert!(script.has_asked(is_leave));
 }
 
-/// Whoever waits is withdrawn at once; standing during a shutdown is refused.
+/// Candidacies that wait are withdrawn at once; standing during a shutdown is refused.
 #[test]
 fn candidacies_end_with_the_shutdown() {
     let mut script = Script::leading(WATCHED, "nightly");

@@ -92,7 +92,7 @@ fn a_step_down_of_another_term_is_ignored() {
     assert_eq!(script.events, []);
 }
 
-/// E3: however often it is heard of, it is told to the work once.
+/// E3: however often the store tells it, the work is told once.
 #[test]
 fn a_step_down_is_told_once() {
     let mut script = stopping(None);
@@ -203,7 +203,7 @@ fn endings() -> [fn(&mut Script); 4] {
     ]
 }
 
-/// E5, H22: whoever was asked to step down does not bid again within the
+/// E5, H22: a member that was asked to step down does not bid again within the
 /// cooldown, however the reign ended, and no hint, look or lost answer shortens
 /// it.
 #[test]

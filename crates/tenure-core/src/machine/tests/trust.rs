@@ -141,7 +141,7 @@ fn a_distrusted_term_is_released_only_after_the_margin() {
     assert!(script.has_asked(is_release));
 }
 
-/// B5: a win whose grant is over by the time it is heard of is given back, and
+/// B5: a win whose grant is over by the time its answer comes is given back, and
 /// the candidate stands again.
 #[test]
 fn a_win_that_comes_too_late_is_given_back() {
@@ -195,7 +195,7 @@ fn trust_is_not_extended_while_a_term_is_missing() {
     assert_eq!(script.machine.terms.trust_end(), Some(Mono::from_millis(6_000 + TRUST)));
 }
 
-/// A look that left before the win was heard of may have been answered before
+/// A look that left before the answer of the win came may have been answered before
 /// it happened: it says nothing about the new term.
 #[test]
 fn a_look_older_than_the_win_does_not_end_it() {

@@ -61,7 +61,7 @@ pub async fn an_evicted_caller_does_not_lead(at: Spot) {
     assert!(!stepped, "its life is as good as over");
     sql("SELECT {s}.evict('default', 'a', true)").await;
     assert_eq!(call("e", "b").await, (true, Some(2), Some("b".into())));
-    // Whoever leads is told only for as long as its own row says, in its own namespace.
+    // The leader is told only for as long as its own row says, in its own namespace.
     let life = "'00000000-0000-0000-0000-000000000007'";
     for (ns, id) in [("default", "x"), ("other", "x"), ("default", "z")] {
         sql(&format!("SELECT {{s}}.join('{ns}', '{id}', {life}, 60000000)")).await;

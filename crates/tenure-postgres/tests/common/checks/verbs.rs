@@ -167,7 +167,7 @@ pub async fn who_has_seen_more_raises_the_era(at: Spot) {
     assert_eq!(scene.after(&[claim], number).await, "t");
 }
 
-/// M1: whoever is over binds nothing and is told so, also where the name is taken anyhow; and
+/// M1: a life that is over binds nothing and is told so, also where the name is taken anyhow; and
 /// a fence is looked at first.
 pub async fn a_caller_that_is_over_is_told_so(at: Spot) {
     let scene = Scene::of(&at).await;
@@ -203,7 +203,7 @@ pub async fn a_caller_that_is_over_is_told_so(at: Spot) {
     }
 }
 
-/// A bid waits for whoever is in the namespace, unless it stands already and another leads.
+/// A bid waits for a step in the namespace, unless it stands already and another leads.
 pub async fn a_bid_waits_unless_it_can_change_nothing(at: Spot) {
     let scene = Scene::of(&at).await;
     // In each a leads; b stands for the first alone, and what might be mistaken for that in

@@ -71,7 +71,7 @@ async fn scene(at: &Spot) -> Client {
     for text in SCENE {
         client.batch_execute(&put(text, &at.schema)).await.unwrap();
     }
-    // So that whoever stands already has nothing to change.
+    // So that a candidate that stands already has nothing to change.
     let stand = "SELECT {s}.claim('default', {n}, 60000000, '{e}', '{1}', '{1}')";
     client.batch_execute(&put(stand, &at.schema)).await.unwrap();
     client
@@ -88,7 +88,7 @@ async fn call(client: &Client, verb: &str, schema: &str) -> Option<String> {
     called.err().map(|error| error.as_db_error().unwrap().code().code().to_owned())
 }
 
-/// C41: whatever changes an election waits for whoever is in the namespace, as long as it
+/// C41: whatever changes an election waits for a step in the namespace, as long as it
 /// may; all else does not, and everything goes on afterwards.
 pub async fn what_changes_a_namespace_waits_for_whoever_is_in_it(at: Spot) {
     let client = scene(&at).await;

@@ -38,7 +38,7 @@ struct Known {
     told: bool,
     /// Up to where the journal is contained in this.
     seq: Seq,
-    /// The newest term heard of.
+    /// The newest known term.
     number: TermNumber,
     leader: Option<(Term, Profile)>,
     paused: Option<Pause>,

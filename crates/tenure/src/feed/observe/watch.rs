@@ -346,7 +346,7 @@ impl Watch {
         self.tracks.values().flatten().filter_map(|track| track.check_at()).min()
     }
 
-    /// Whoever led and has not been heard of for its ttl may be gone (B6).
+    /// A leader that has not beaten for its ttl may be gone (B6).
     fn look_at_due(&mut self) {
         let now = self.source.time.now();
         let due = |tracks: &[Arc<Track>]| {

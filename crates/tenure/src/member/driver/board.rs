@@ -127,8 +127,8 @@ impl Board {
         posted.post(&reign.term.election, PostedChange::Stopping(reason));
     }
 
-    /// Takes the reign down. The caller has ended it already: whoever holds it
-    /// knows before anybody hears of it here.
+    /// Takes the reign down. The caller has ended it already: what holds it
+    /// knows before anybody is told here.
     pub(super) fn lost(&self, election: &ElectionName, reason: LostReason) {
         let mut posted = lock(&self.posted);
         posted.reigns.remove(election);

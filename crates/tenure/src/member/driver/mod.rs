@@ -96,7 +96,7 @@ impl Driver {
             self.end_impatient();
             self.board.health().standing = self.waits.campaigns();
         }
-        // Whoever asked to shut down while the last answer came in.
+        // Somebody may have asked to shut down while the last answer came in.
         commands.close();
         while let Some(command) = commands.recv().await {
             if let Command::Shutdown { done } = command {
@@ -230,7 +230,7 @@ impl Driver {
         }
     }
 
-    /// Gives up a term that nobody heard of who campaigned for it. Work that began
+    /// Gives up a term whose campaign has stopped waiting. Work that began
     /// under it all the same, since the board showed it, is told to stop first.
     fn forsake(&self, election: &ElectionName) -> Option<Input> {
         let (reign, _) = self.reigns.get(election)?;

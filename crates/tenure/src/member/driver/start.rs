@@ -245,7 +245,7 @@ impl Newcomer {
         // A task of its own, which wakes without a look at the whole runtime.
         drivers.spawn(async move {
             driver.run(timer, take_commands, take_replies).await;
-            // In this order: whoever sees the end of the driver sees its seat free.
+            // In this order: a caller that sees the end of the driver sees its seat free.
             drop(seat);
             drop(alive);
         });

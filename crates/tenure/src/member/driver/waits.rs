@@ -86,7 +86,7 @@ impl Waits {
         Some(campaign)
     }
 
-    /// Remembers why an election is not won yet, for whoever gives up on it.
+    /// Remembers why an election is not won yet, for a caller that gives up on it.
     pub(super) fn note(&mut self, view: &ElectionView) {
         if let Some(campaign) = self.campaigns.get_mut(&view.election)
             && campaign.patience != Patience::Endless
@@ -130,7 +130,7 @@ impl Waits {
 
     fn answer(&mut self, term: &TermRef, confirmed: bool) {
         for waiting in self.resignations.remove(term).into_iter().flatten() {
-            // Whoever stopped waiting does not need the answer.
+            // A caller that stopped waiting does not need the answer.
             let _ = waiting.send(confirmed);
         }
     }
