@@ -11,7 +11,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tenure::{Metric, Metrics, Tenure, WorkError};
+use tenure::measures::{Metric, Metrics};
+use tenure::{Namespace, Tenure, WorkError};
 
 #[derive(Debug, Default)]
 struct Gauges {
@@ -21,7 +22,7 @@ struct Gauges {
 
 impl Metrics for Gauges {
     // On a thread of its own: it may take a while, and delays no heartbeat.
-    fn record(&self, metric: &Metric) {
+    fn record(&self, _: &Namespace, metric: &Metric) {
         match metric {
             Metric::Elected { election, number } => {
                 let leads = self.leads.fetch_add(1, Ordering::Relaxed) + 1;
@@ -46,10 +47,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let url = std::env::args().nth(1).unwrap_or_else(|| "memory:".into());
     let gauges = Arc::new(Gauges::default());
     let tenure = Tenure::builder(&url).metrics(gauges).connect().await?;
-    let work = tenure.election("measured").lead(|_| async {
-        tokio::signal::ctrl_c().await?;
-        Ok::<_, WorkError>(())
-    });
+    let election = tenure.election("measured");
+    let work = election.lead(|_| async { tokio::signal::ctrl_c().await.map_err(WorkError::from) });
     work.await?;
     tenure.shutdown().await?;
     Ok(())

@@ -1,19 +1,17 @@
-//! A store of one's own: four methods with compare-and-swap are enough. This one is a table
-//! of any SQL database. A real one is checked by the suite, `tenure-conformance`.
+//! A store of one's own: four methods with compare-and-swap. This one is a table of any SQL
+//! database. A real one is checked by the suite, `tenure-conformance`.
 //!
 //! ```sh
 //! cargo run --example own_store -- /tmp/cells.db     # in two terminals
 //! ```
 
-#![allow(clippy::print_stdout, clippy::print_stderr)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::sync::{Arc, Mutex};
 
 use rusqlite::{Connection, OptionalExtension};
-use tenure::{BootClock, Tenure, WorkError};
-use tenure_cas::{
-    CasOptions, CasStore, Expect, Listed, Loaded, Register, Removed, Swapped, Version,
-};
+use tenure::{Tenure, WorkError, store::BootClock};
+use tenure_cas::*;
 use tenure_store::{Error, ErrorKind, Result};
 
 /// No cell has the same content twice, so that its content tells its versions apart.
@@ -22,7 +20,6 @@ struct Table(Mutex<Connection>);
 
 impl Table {
     fn ask<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
-        // What failed may have been written all the same: then Tenure looks.
         let told = |e| Error::new(ErrorKind::Unreachable, "the table").caused_by(e).maybe_applied();
         ask(&self.0.lock().unwrap()).map_err(told)
     }
@@ -67,14 +64,16 @@ impl Register for Table {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
-    let db = Connection::open(std::env::args().nth(1).unwrap_or_else(|| ":memory:".into()))?;
+    let db = Connection::open(std::env::args().nth(1).as_deref().unwrap_or(":memory:"))?;
     db.execute_batch("CREATE TABLE IF NOT EXISTS cells (key TEXT PRIMARY KEY, content TEXT)")?;
-    let store = CasStore::new(Table(Mutex::new(db)), Arc::new(BootClock), CasOptions::default())?;
+    let db = Arc::new(Table(Mutex::new(db)));
+    let store = CasStore::new(db, Arc::new(BootClock), CasOptions::default())?;
     let tenure = Tenure::with_store(Arc::new(store)).connect().await?;
-    let lead = tenure.election("own").lead(|leadership| async move {
+    let election = tenure.election("own");
+    let work = election.lead(|leadership| async move {
         println!("leads under token {}", leadership.token());
         tokio::signal::ctrl_c().await.map_err(WorkError::from)
     });
-    lead.await?;
+    work.await?;
     tenure.shutdown().await.map(drop).map_err(Into::into)
 }

@@ -7,14 +7,15 @@
 //! cargo run --example queue_consumer -- /tmp/queue.db     # in two terminals; stop one
 //! ```
 
-#![allow(clippy::print_stdout, clippy::print_stderr)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::error::Error;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
-use tenure::{Leadership, Tenure, sqlite_url};
+use tenure::store::sqlite_url;
+use tenure::{Leadership, Tenure, WorkError};
 use tokio::task::JoinHandle;
 
 #[tokio::main(flavor = "current_thread")]
@@ -22,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let default = std::env::temp_dir().join("tenure-queue.db").display().to_string();
     let file = std::env::args().nth(1).unwrap_or(default);
     // The application's own tables in the file of the elections: that has to be asked for.
-    let tenure = Tenure::connect(format!("{}?share_file=true", sqlite_url(&file))).await?;
+    let tenure = Tenure::connect(format!("{}?share_file=true", sqlite_url(file.as_ref()))).await?;
     let queue = Connection::open(&file)?;
     queue.execute_batch(
         "CREATE TABLE IF NOT EXISTS queue (id INTEGER PRIMARY KEY, message TEXT NOT NULL);
@@ -66,7 +67,7 @@ async fn consume(leadership: Leadership, file: String) {
     }
 }
 
-fn take(leadership: &Leadership, file: &str) -> Result<Option<String>, Box<dyn Error>> {
+fn take(leadership: &Leadership, file: &str) -> Result<Option<String>, WorkError> {
     let mut queue = Connection::open(file)?;
     let tx = queue.transaction_with_behavior(TransactionBehavior::Immediate)?;
     leadership.fence_blocking(&tx)?; // no newer term, until commit

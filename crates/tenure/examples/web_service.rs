@@ -54,10 +54,10 @@ async fn answer(mut client: TcpStream, election: &Election) -> Result<(), Box<dy
     // Not the route by which a load balancer asks whether a process is ready: a process that
     // does not lead is as healthy as the one that does.
     let done = election.run_if_leader(|leadership| async move { leadership.token() }).await;
-    let leader = election.leader().await?;
-    let (status, text) = match (done, leader) {
+    let view = election.view().await?;
+    let (status, text) = match (done, view.holder) {
         (_, Some(leader)) if is_status => {
-            ("200 OK", format!("{} leads term {}\n", leader.member.id, leader.number))
+            ("200 OK", format!("{} leads term {}\n", leader.member.id, view.number))
         }
         (Some(token), _) if !is_status => ("200 OK", format!("done under token {token}\n")),
         (None, Some(leader)) if !is_status => {
