@@ -70,7 +70,10 @@ struct Row<'a> {
 fn rows(page: &str) -> Vec<Row<'_>> {
     let after = page.lines().skip_while(|line| *line != HEADING).skip(1);
     let section = after.take_while(|line| !line.starts_with('#'));
-    let cells = section.filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    // The first table alone: others of the section are about something else.
+    let table = section.skip_while(|line| !line.starts_with('|'));
+    let table = table.take_while(|line| line.starts_with('|'));
+    let cells = table.filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
     cells.map(|(feature, rest)| Row { feature, on: rest.starts_with("yes") }).collect()
 }
 
