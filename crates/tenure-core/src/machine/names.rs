@@ -93,7 +93,7 @@ pub(super) fn on_bind(
             let is_believed = cx.decide.believes_win(cx.now, granted);
             let until = trusted_until(terms).unwrap_or(granted);
             let until = is_believed.then(|| cx.decide.binding_until(until, cx.settings));
-            let late = if terms.names.is_late(flight.id) { sent.clone() } else { Vec::new() };
+            let late = if terms.names.doubt.is_late(flight.id) { sent.clone() } else { Vec::new() };
             terms.names.on_answers(cx, sent, answers, until, me);
             terms.names.doubt_these(&late);
         }

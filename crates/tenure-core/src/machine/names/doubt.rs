@@ -80,6 +80,11 @@ impl Doubt {
         self.slot.wake(self.is_open().then_some(Mono::ZERO))
     }
 
+    /// Whether this bind was on its way when doubt began: what it bound may be forgotten.
+    pub(super) fn is_late(&mut self, id: RequestId) -> bool {
+        self.late.take_if(|late| *late == id).is_some()
+    }
+
     /// This member does not own the name any more.
     pub(super) fn settle(&mut self, name: &Name) {
         self.names.remove(name);
@@ -97,11 +102,6 @@ impl Names {
         self.doubt.names.clone_from(&self.bound);
         self.doubt.count += 1;
         self.doubt.late = self.slot.in_flight();
-    }
-
-    /// Whether this bind was on its way when doubt began: what it bound may be forgotten.
-    pub(super) fn is_late(&mut self, id: RequestId) -> bool {
-        self.doubt.late.take_if(|late| *late == id).is_some()
     }
 
     /// Of these names, those that are owned are in doubt.
