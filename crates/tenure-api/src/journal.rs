@@ -228,7 +228,8 @@ mod tests {
             "a leads with term 1",
         ];
         assert_eq!(said, expected);
-        let (election, heir) = (text("jobs"), Some(text("b")));
+        let election = text("jobs");
+        let heir = Some(text("b"));
         let cause = Cause::Resigned;
         let kept = Happening::Released { election, term: 1, member: text("a"), cause, heir };
         assert_eq!(kept.to_string(), "term 1 of a is over: resigned, kept for b");

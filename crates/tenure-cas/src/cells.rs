@@ -86,7 +86,8 @@ impl Cells {
     fn exchange(&self, sent: Mono) -> Exchange {
         // The clock is read after the answer arrived: what was written while the
         // request was under way must not look older than it is.
-        let (answered, step) = (self.now(), self.step());
+        let answered = self.now();
+        let step = self.step();
         let drift_ppm = self.decide.anchor_drift(self.options.drift_ppm);
         Exchange { sent, answered, step, drift_ppm }
     }
@@ -180,7 +181,8 @@ impl Cells {
         if let Some(Renews { life, asked }) = renews {
             memory.wrote(key, life, started, asked);
         }
-        let (record, looked) = (Arc::new(record), started);
+        let record = Arc::new(record);
+        let looked = started;
         let (rhythm, sights) = known.map_or((None, Vec::new()), |s| (s.rhythm, s.sights.clone()));
         let seen = Seen { version, record, since, rhythm, sights, looked, step };
         Ok(Some(R::table(&mut memory).put(key, seen)))

@@ -205,7 +205,8 @@ impl Judge<'_> {
     /// no record at all, a bidder counts anew from the mark it puts there.
     pub(crate) fn note_missing(&self, on: &HangsOn) {
         if let Hold::Unproven { .. } = self.hold_on(on) {
-            let (key, now) = (self.cells.keys.member(self.ns, &on.life.id), self.cells.now());
+            let key = self.cells.keys.member(self.ns, &on.life.id);
+            let now = self.cells.now();
             self.cells.memory().is_missing(&key, on.life.incarnation, now);
         }
     }

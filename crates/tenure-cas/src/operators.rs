@@ -224,7 +224,8 @@ impl Operators<'_> {
         let Some(seen) = seen.filter(|s| !self.parts.judge.member_left(s).is_zero()) else {
             return Ok(Amended::NoSuchMember);
         };
-        let (member, remaining) = (seen.record.member(), self.parts.judge.member_left(&seen));
+        let member = seen.record.member();
+        let remaining = self.parts.judge.member_left(&seen);
         let done = Amended::Done { number: None, member: Some(member.clone()), remaining };
         if at_once {
             let ended = self.lives.end(&member, EndedLife::Evicted).await?;

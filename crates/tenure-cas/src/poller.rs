@@ -56,7 +56,9 @@ impl Poller {
     pub(crate) fn new(cells: Arc<Cells>, ns: Namespace) -> Self {
         let jitter = cells.options.seed;
         let queue = VecDeque::from([Hint::Anything]);
-        let (digests, sleep, checked_own) = (None, None, None);
+        let digests = None;
+        let sleep = None;
+        let checked_own = None;
         Self { cells, ns, digests, queue, sleep, checked_own, failed: false, jitter }
     }
 

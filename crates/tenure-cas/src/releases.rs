@@ -117,7 +117,9 @@ impl Releases<'_> {
         member: &MemberRef,
         cause: ReleaseCause,
     ) -> Result<bool> {
-        let (number, successor, grace) = (None, None, Duration::ZERO);
+        let number = None;
+        let successor = None;
+        let grace = Duration::ZERO;
         self.end_term(name, Ending { member, number, cause, successor, grace }).await
     }
 

@@ -126,7 +126,8 @@ impl Retrying {
     }
 
     fn trial(&self) -> Trial<'_> {
-        let (started, pause) = (self.clock.now(), self.repeats.gap);
+        let started = self.clock.now();
+        let pause = self.repeats.gap;
         Trial { register: self, started, pause, unclear: false }
     }
 
@@ -150,8 +151,8 @@ impl Trial<'_> {
     /// not.
     async fn again(&mut self, error: Error) -> Result<()> {
         self.unclear |= error.may_have_applied();
-        let (now, latest) =
-            (self.register.clock.now(), self.started + self.register.repeats.within);
+        let now = self.register.clock.now();
+        let latest = self.started + self.register.repeats.within;
         let turn = match error.kind() {
             ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Busy => {
                 self.register.turn(now, self.pause, latest)

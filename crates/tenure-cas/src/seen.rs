@@ -79,7 +79,8 @@ impl<R: Record> Table<R> {
         record: R,
         at: Exchange,
     ) -> Seen<R> {
-        let (looked, step) = (at.sent, at.step);
+        let looked = at.sent;
+        let step = at.step;
         let known = self.records.get(key);
         let (since, rhythm, sights) = match known {
             Some(known) if known.record.stamp() == record.stamp() => {

@@ -63,7 +63,8 @@ impl Report {
         if violations > 0 {
             problems.push(format!("{violations} violations"));
         }
-        let (faults, least) = (self.marks.len(), self.options.least_faults());
+        let faults = self.marks.len();
+        let least = self.options.least_faults();
         if u64::try_from(faults).unwrap_or(u64::MAX) < least {
             problems.push(format!("only {faults} faults, and at least {least} are asked for"));
         }

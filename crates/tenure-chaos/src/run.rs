@@ -214,7 +214,8 @@ mod tests {
     /// What the report says of jumped clocks is what workers saw.
     #[test]
     fn a_clock_off_the_truth_is_told_from_a_right_one() {
-        let (at, wall) = (clock::now(), clock::wall());
+        let at = clock::now();
+        let wall = clock::wall();
         let lines = [0, 60, -86_400].map(|off| Line::Wall { at, wall: wall + off }).to_vec();
         assert_eq!(jumped(&[(Worker { slot: 0, life: 1 }, lines)]), 2);
     }

@@ -47,7 +47,8 @@ const COLOURS: [(&str, &str); 20] = [
 pub(crate) fn svg(report: &Report) -> String {
     let page = Page::new(report);
     let mut out = String::new();
-    let (width, height) = (LEFT + WIDTH + 10.0, page.row_top(page.rows()));
+    let width = LEFT + WIDTH + 10.0;
+    let height = page.row_top(page.rows());
     let _ = writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
@@ -286,7 +287,8 @@ mod tests {
         let mut report = sample();
         report.to = report.from + 2 * ROW;
         let page = Page::new(&report);
-        let (from, to) = (report.from + ROW - 30_000_000_000, report.from + ROW + 15_000_000_000);
+        let from = report.from + ROW - 30_000_000_000;
+        let to = report.from + ROW + 15_000_000_000;
         let pieces = page.pieces(from, to);
         assert_eq!(pieces, [(LEFT + 600.0, 0, 600.0), (LEFT, 1, 300.0)]);
         // A fault without length is still a piece.

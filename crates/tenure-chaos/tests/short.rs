@@ -17,7 +17,8 @@ fn chaos(args: &str, out: &tempfile::TempDir) -> Output {
 }
 
 fn said(output: &Output) -> String {
-    let (out, err) = (&output.stdout, &output.stderr);
+    let out = &output.stdout;
+    let err = &output.stderr;
     format!("{}{}", String::from_utf8_lossy(out), String::from_utf8_lossy(err))
 }
 

@@ -190,7 +190,8 @@ fn nothing_hidden_in_a_name_is_printed_as_it_is() {
         &["evict", "a\u{202e}b"],
     ] {
         let output = world.ask(args);
-        let (out, err) = (stdout(&output), stderr(&output));
+        let out = stdout(&output);
+        let err = stderr(&output);
         assert!(out.contains("202e") || err.contains("202e"), "{args:?}: {out}{err}");
         all += &format!("{out}{err}");
     }

@@ -54,8 +54,10 @@ impl How {
 
 impl Actor {
     pub(crate) fn new(store: SharedStore, ns: Namespace, me: MemberRef, ttl: Duration) -> Self {
-        let (profile, takes_over) = (Profile::default(), false);
-        let (nonce, held) = (AtomicU64::new(0), Mutex::default());
+        let profile = Profile::default();
+        let takes_over = false;
+        let nonce = AtomicU64::new(0);
+        let held = Mutex::default();
         Self { store, ns, me, profile, ttl, takes_over, nonce, held }
     }
 
@@ -140,7 +142,8 @@ impl Actor {
     pub(crate) async fn send(&self, claim: &Claim) -> Outcome<Claims> {
         let claims = self.store.claim(&self.ns, claim).await?;
         if let Claims::Answered(answers) = &claims {
-            let (found, expected) = (answers.len(), claim.bids.len());
+            let found = answers.len();
+            let expected = claim.bids.len();
             ensure!(found == expected, "{found} answers to {expected} bids");
             for answer in answers {
                 if let Claimed::Won(term) = answer {
@@ -323,7 +326,8 @@ impl Actor {
 }
 
 fn resignation(term: &Term, successor: Option<(MemberId, Duration)>) -> ReleaseItem {
-    let (election, number) = (term.election.clone(), Some(term.number));
+    let election = term.election.clone();
+    let number = Some(term.number);
     ReleaseItem { election, number, cause: ReleaseCause::Resigned, successor }
 }
 

@@ -34,7 +34,8 @@ impl<'h> World<'h> {
     /// The same backend, another namespace.
     pub(crate) fn namespace(&self, name: &str) -> Outcome<World<'h>> {
         // Lives of two namespaces must not be told apart by their incarnation.
-        let (harness, ns) = (self.harness, Namespace::new(name)?);
+        let harness = self.harness;
+        let ns = Namespace::new(name)?;
         Ok(World { harness, ns, lives: AtomicU64::new(0) })
     }
 
@@ -143,7 +144,8 @@ impl<'h> World<'h> {
     }
 
     pub(crate) async fn pause(&self, name: &str) -> Outcome<Amended> {
-        let (reason, by) = (Note::new("maintenance"), Note::new("ops"));
+        let reason = Note::new("maintenance");
+        let by = Note::new("ops");
         self.amend(Amend::Pause { election: election(name)?, reason, by }).await
     }
 

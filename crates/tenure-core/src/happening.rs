@@ -295,25 +295,32 @@ impl<'a> Columns<'a> {
                 _ => return None,
             },
             "stood" => {
-                let (election, member) = (election()?, member()?);
+                let election = election()?;
+                let member = member()?;
                 Happening::Stood { election, member, priority: priority? }
             }
             "elected" => {
-                let (election, member) = (election()?, member()?);
+                let election = election()?;
+                let member = member()?;
                 let term = Term { election, number: number?, member, elected_at: at };
                 Happening::Elected { term }
             }
             "released" => {
-                let (election, member, cause) = (election()?, member()?, cause()?);
+                let election = election()?;
+                let member = member()?;
+                let cause = cause()?;
                 Happening::Released { election, number: number?, member, cause, heir }
             }
             "step-down asked" => {
-                let (reason, by) = (note("reason"), note("by"));
-                let (election, number) = (election()?, number?);
+                let reason = note("reason");
+                let by = note("by");
+                let election = election()?;
+                let number = number?;
                 Happening::StepDownAsked { election, number, reason, by, to: heir }
             }
             "paused" => {
-                let (reason, by) = (note("reason"), note("by"));
+                let reason = note("reason");
+                let by = note("by");
                 Happening::Paused { election: election()?, reason, by }
             }
             "resumed" => Happening::Resumed { election: election()?, by: note("by") },
@@ -332,7 +339,8 @@ mod tests {
         let member = MemberRef::new(MemberId::new("a").unwrap(), Incarnation::from_u128(9));
         let election = ElectionName::new("e").unwrap();
         let number = TermNumber::new(7);
-        let (reason, by) = (Note::new("why"), Note::new("who"));
+        let reason = Note::new("why");
+        let by = Note::new("who");
         let heir = Some(MemberId::new("b").unwrap());
         let term = Term {
             election: election.clone(),

@@ -103,7 +103,8 @@ impl Entry {
     fn passed_on(&self, term: &Term) -> Option<Hint> {
         let from =
             matches!(&self.what, Happening::Released { member, .. } if *member != term.member);
-        let (election, to) = (term.election.clone(), term.member.id.clone());
+        let election = term.election.clone();
+        let to = term.member.id.clone();
         from.then_some(Hint::Handed { election, to })
     }
 

@@ -87,7 +87,8 @@ impl Wire for Order {
     fn write(&self) -> String {
         match self {
             Order::Start { deadlines: d, grace_nanos, has_lock } => {
-                let (term_at, kill_at) = (d.term_at.as_nanos(), d.kill_at.as_nanos());
+                let term_at = d.term_at.as_nanos();
+                let kill_at = d.kill_at.as_nanos();
                 format!("start {term_at} {kill_at} {grace_nanos} {}", u8::from(*has_lock))
             }
             Order::Go => "go".into(),
@@ -104,13 +105,15 @@ impl Wire for Order {
         let mut number = || words.next()?.parse::<u64>().ok();
         Some(match word {
             "start" => {
-                let (term_at, kill_at) = (Mono::from_nanos(number()?), Mono::from_nanos(number()?));
+                let term_at = Mono::from_nanos(number()?);
+                let kill_at = Mono::from_nanos(number()?);
                 let deadlines = Deadlines { term_at, kill_at };
                 Order::Start { deadlines, grace_nanos: number()?, has_lock: number()? == 1 }
             }
             "go" => Order::Go,
             "renew" => {
-                let (term_at, kill_at) = (Mono::from_nanos(number()?), Mono::from_nanos(number()?));
+                let term_at = Mono::from_nanos(number()?);
+                let kill_at = Mono::from_nanos(number()?);
                 Order::Renew(Deadlines { term_at, kill_at })
             }
             "signal" => Order::Signal(i32::try_from(number()?).ok()?),
@@ -154,7 +157,8 @@ impl Wire for Report {
 
 /// Two ends, each closed on exec unless it is handed on by name.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (unix, packets) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+    let unix = AddressFamily::UNIX;
+    let packets = SocketType::SEQPACKET;
     Ok(socketpair(unix, packets, SocketFlags::CLOEXEC, None)?)
 }
 
@@ -226,7 +230,8 @@ mod tests {
     #[test]
     fn every_message_arrives_as_it_was_sent() {
         let (a, b) = pair().unwrap();
-        let (term_at, kill_at) = (Mono::from_nanos(7), Mono::from_nanos(u64::MAX));
+        let term_at = Mono::from_nanos(7);
+        let kill_at = Mono::from_nanos(u64::MAX);
         let deadlines = Deadlines { term_at, kill_at };
         let orders = [
             Order::Start { deadlines, grace_nanos: 5, has_lock: false },

@@ -272,8 +272,10 @@ impl Game {
 
     /// Carries a request to the store, and its news to everybody.
     fn ask(&self, world: &mut World, request: &Request) -> Reply {
-        let (now, wall) = (world.store_clock(), World::wall());
-        let (before, rev) = (world.store.seq(), world.names_rev());
+        let now = world.store_clock();
+        let wall = World::wall();
+        let before = world.store.seq();
+        let rev = world.names_rev();
         let store = Arc::make_mut(&mut world.store);
         let reply = match request {
             Request::Join(join) => Reply::Join(store.join(now, wall, join)),
@@ -348,7 +350,8 @@ impl Game {
     /// An operator's order. `None` if it would change nothing.
     fn order(&self, world: &mut World, order: Action) -> Option<()> {
         let election = elections(&self.config).next()?;
-        let (reason, by) = (Note::default(), Note::default());
+        let reason = Note::default();
+        let by = Note::default();
         let left = &mut world.left;
         let amend = match order {
             Action::StepDown(to) => {
@@ -366,7 +369,9 @@ impl Game {
                 Amend::Resume { election, by }
             }
         };
-        let (now, wall, before) = (world.store_clock(), World::wall(), world.store.clone());
+        let now = world.store_clock();
+        let wall = World::wall();
+        let before = world.store.clone();
         Arc::make_mut(&mut world.store).amend(now, wall, &amend);
         self.spread(world, before.seq());
         (before != world.store).then_some(())

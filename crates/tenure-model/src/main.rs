@@ -36,7 +36,8 @@ fn run(worlds: Vec<Config>) -> bool {
     for world in worlds {
         let Config { name, about, members, elections, names, horizon, .. } = world;
         let verdict = check(world, threads);
-        let (states, depth) = (verdict.states, verdict.depth);
+        let states = verdict.states;
+        let depth = verdict.depth;
         let of = format!("{members} | {elections} | {names} | {horizon}");
         println!("| {name}: {about} | {of} | {states} | {depth} |");
         for violation in &verdict.violations {

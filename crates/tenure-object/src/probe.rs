@@ -144,7 +144,8 @@ impl Probe<'_> {
     }
 
     fn refuse(&self, what: &str) -> Error {
-        let (word, service) = (self.cloud.bucket(), self.cloud.service());
+        let word = self.cloud.bucket();
+        let service = self.cloud.service();
         let text = format!(
             "the {word} {:?} cannot hold elections: {what}; on it, several members would lead at \
              once",

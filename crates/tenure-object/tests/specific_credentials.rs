@@ -82,7 +82,8 @@ impl Role {
 
     async fn answer(&self, stream: TcpStream) -> std::io::Result<()> {
         let mut stream = BufReader::new(stream);
-        let (mut first, mut token) = (String::new(), String::new());
+        let mut first = String::new();
+        let mut token = String::new();
         stream.read_line(&mut first).await?;
         loop {
             let mut line = String::new();

@@ -65,8 +65,10 @@ impl World {
     async fn new(server: Server, seed: u64) -> Self {
         server.make_bucket().await;
         let prefix = fresh_prefix();
-        let (watched, over) = (Arc::<Watched>::default(), Arc::<AtomicBool>::default());
-        let (mut members, mut lines) = (Vec::new(), Vec::new());
+        let watched = Arc::<Watched>::default();
+        let over = Arc::<AtomicBool>::default();
+        let mut members = Vec::new();
+        let mut lines = Vec::new();
         for n in 0..MEMBERS {
             let line = BadWeather::new(seed * 100 + n as u64);
             let endpoint = start(&server.endpoint(), line.clone()).await;
@@ -101,7 +103,8 @@ impl World {
     /// How much of the time somebody leads, in thousandths.
     async fn led_during(&self, time: Duration) -> u128 {
         let from = Instant::now();
-        let (mut led, mut last) = (Duration::ZERO, Duration::ZERO);
+        let mut led = Duration::ZERO;
+        let mut last = Duration::ZERO;
         while last < time {
             let leads = self.leader().is_some();
             let_pass(Duration::from_millis(5), "the pace of samples").await;
@@ -136,7 +139,8 @@ async fn weather(seed: u64) -> u128 {
     println!("{seed}: elected in {elected:?}, led {led} ‰, replaced in {replaced:?}");
     for line in world.end().await {
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
-        let (all, failed) = (count(&line.requests), count(&line.failed));
+        let all = count(&line.requests);
+        let failed = count(&line.failed);
         println!("{seed}: {all} requests, {failed} failed, in {seconds} s");
         assert!(failed > 0, "the weather was fine");
         assert!(all < 4 * seconds, "{all} requests of one member in {seconds} s");

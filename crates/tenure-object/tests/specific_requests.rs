@@ -130,7 +130,8 @@ async fn a_follower_looks_a_leader_beats_and_a_successor_comes_at_the_pace_state
         async { lost.await.map(|_| Instant::now()) },
         tokio::time::timeout(PATIENCE, rest)
     );
-    let (lost, second) = (lost.expect("it is lost"), second.expect("another leads").unwrap());
+    let lost = lost.expect("it is lost");
+    let second = second.expect("another leads").unwrap();
     let taken = last.elapsed();
     println!("taken over {taken:?} after the last heartbeat");
     assert!(second.is_current() && !first.is_current());
@@ -200,7 +201,8 @@ async fn ten_thousand_elections_of_one_leader_cost_one_write_an_interval() {
         led.push(leadership.unwrap());
     }
     assert_eq!(led.len(), MANY);
-    let (requests, writes) = (register.requests.load(Ordering::Relaxed), register.inner.writes());
+    let requests = register.requests.load(Ordering::Relaxed);
+    let writes = register.inner.writes();
     let intervals = 10;
     let_pass(TTL * 2 / 4 * u32::try_from(intervals).unwrap(), "the time that is measured").await;
     let made = register.requests.load(Ordering::Relaxed) - requests;

@@ -57,10 +57,12 @@ impl Known {
     }
 
     fn put(&self, ns: &Namespace, beat: &Heartbeat, figures: Option<Figures>) {
-        let (mut map, life) = (self.map(), beat.member.incarnation);
+        let mut map = self.map();
+        let life = beat.member.incarnation;
         match figures {
             Some(figures) if map.len() < MOST || map.contains_key(&life) => {
-                let (ns, id) = (ns.clone(), beat.member.id.clone());
+                let ns = ns.clone();
+                let id = beat.member.id.clone();
                 map.insert(life, Standing { ns, id, figures });
             }
             _ => drop(map.remove(&life)),
@@ -85,7 +87,8 @@ impl Inner {
             let mut asked = Box::pin(session.client.execute_raw(statement, params));
             let done = self.beats.within("beating", Effect::Writes, &session, asked.as_mut());
             if done.await? == 1 {
-                let (attention, holds) = (unsigned(attention), held(holds));
+                let attention = unsigned(attention);
+                let holds = held(holds);
                 return Ok(Beat::Alive { attention, holds, seq: Seq::START, terms: Vec::new() });
             }
         }

@@ -32,7 +32,8 @@ pub(crate) struct Follower {
 impl Follower {
     pub(crate) async fn new(inner: Arc<Inner>, ns: &Namespace) -> Result<Self> {
         // Listening begins before looking, so that no change falls between.
-        let (events, interest) = (inner.notifications.subscribe(), inner.notifications.follow(ns));
+        let events = inner.notifications.subscribe();
+        let interest = inner.notifications.follow(ns);
         // Where it stands, and whether anybody would be notified.
         let places = inner.positions(&[ns.to_string()]).await?;
         let (here, rev) = places.first().map_or((0, 0), |place| (place.seq, place.rev));
@@ -40,7 +41,8 @@ impl Follower {
         if places.iter().any(|place| place.quiet) {
             inner.notifications.hushed();
         }
-        let (ns, position) = (ns.clone(), Seq::new(here));
+        let ns = ns.clone();
+        let position = Seq::new(here);
         let ready = VecDeque::from([Followed::Hint(Hint::Anything)]);
         Ok(Self { inner, ns, interest, events, position, begun: position, pending: false, ready })
     }

@@ -64,7 +64,8 @@ impl Link {
         options: Arc<PostgresOptions>,
         notifications: Arc<Notifications>,
     ) -> Self {
-        let (session, connecting) = (Mutex::new(None), tokio::sync::Mutex::new(()));
+        let session = Mutex::new(None);
+        let connecting = tokio::sync::Mutex::new(());
         Self { purpose, options, notifications, session, connecting }
     }
 

@@ -127,7 +127,10 @@ impl Verbs<'_> {
     }
 
     pub(crate) async fn names(&self, ns: &Namespace, which: &WhichNames) -> Result<NamesView> {
-        let (mut named, mut prefix, mut owner, mut since) = (Vec::new(), "", None, 0);
+        let mut named = Vec::new();
+        let mut prefix = "";
+        let mut owner = None;
+        let mut since = 0;
         let which = match which {
             WhichNames::Named(names) => {
                 named = names.iter().map(|name| name.as_str()).collect();
@@ -181,7 +184,8 @@ impl Inner {
         if !self.untold.set().insert(ns.clone()) {
             return;
         }
-        let (inner, ns) = (Arc::downgrade(self), ns.clone());
+        let inner = Arc::downgrade(self);
+        let ns = ns.clone();
         tokio::spawn(async move {
             tokio::time::sleep(TELL_AFTER).await;
             let Some(inner) = inner.upgrade() else { return };
@@ -208,7 +212,8 @@ fn bindings(bind: &Bind, rows: &[Row]) -> Result<Bindings> {
         };
     }
     if rows.len() != bind.ops.len() {
-        let (rows, ops) = (rows.len(), bind.ops.len());
+        let rows = rows.len();
+        let ops = bind.ops.len();
         return Err(damaged(format_args!("{rows} answers for {ops} changes of names")));
     }
     let answers = bind.ops.iter().zip(rows).map(|(op, row)| answer(op, row));
@@ -223,7 +228,9 @@ fn made(bind: &Bind, row: &Row) -> Result<Bindings> {
     let bound_at = Timestamp::from_unix_millis(unsigned(get(row, "bound_ms")?));
     let bound = |(op, rev): (&BindOp, u64)| {
         let value = written(op).cloned().unwrap_or_default();
-        let (name, token, rev) = (op.name.clone(), Token::new(rev), Rev::new(rev));
+        let name = op.name.clone();
+        let token = Token::new(rev);
+        let rev = Rev::new(rev);
         let owner = owner.clone();
         BindAnswer::Bound(Binding { name, token, rev, owner, value, remaining, bound_at })
     };

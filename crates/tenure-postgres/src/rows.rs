@@ -346,7 +346,8 @@ struct EntryRow {
 
 impl EntryRow {
     fn entry(self) -> Result<Entry> {
-        let (seq, at) = (self.seq, at(self.at_ms));
+        let seq = self.seq;
+        let at = at(self.at_ms);
         let what = self.columns()?.happening(at);
         let damaged = || damaged(format_args!("the journal entry {seq}, which is not complete"));
         Ok(Entry { seq: Seq::new(unsigned(seq)), at, what: what.ok_or_else(damaged)? })

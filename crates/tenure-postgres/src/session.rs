@@ -101,7 +101,8 @@ impl Session {
             }
         };
         let warnings = Arc::new(AtomicU64::new(0));
-        let (notifications, counted) = (notifications.cloned(), Arc::clone(&warnings));
+        let notifications = notifications.cloned();
+        let counted = Arc::clone(&warnings);
         // A socket is on this machine: as libpq, it is spoken to in the clear.
         let (client, carrier) = if options.ssl == SslMode::Disable || address.is_socket() {
             config.ssl_mode(Driver::Disable);
@@ -112,7 +113,9 @@ impl Session {
             let (client, connection) = config.connect(tls).await.map_err(failed)?;
             (client, tokio::spawn(carry(connection, notifications, counted)))
         };
-        let (beat, owns, statements) = (OnceCell::new(), AtomicBool::new(false), Mutex::default());
+        let beat = OnceCell::new();
+        let owns = AtomicBool::new(false);
+        let statements = Mutex::default();
         Ok(Self { client, beat, owns, statements, warnings, carrier })
     }
 
@@ -196,7 +199,8 @@ impl Session {
     pub(crate) async fn own_as_owner(&self, options: &PostgresOptions) -> Result<()> {
         let set = async {
             if self.may("owns", &options.schema).await? {
-                let (wait, planned) = (options.lock_wait(), schema::planned(&options.schema));
+                let wait = options.lock_wait();
+                let planned = schema::planned(&options.schema);
                 let text = format!("SET lock_timeout = {wait}; {planned}");
                 self.client.batch_execute(&text).await?;
                 self.owns.store(true, Ordering::Release);

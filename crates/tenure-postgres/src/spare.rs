@@ -136,7 +136,9 @@ impl Spare {
     /// The verb, to its end: it goes on when nobody waits for the answer any more.
     fn send(self: &Arc<Self>, ns: &Namespace, beat: &Heartbeat) -> oneshot::Receiver<Result<Beat>> {
         let (tell, told) = oneshot::channel();
-        let (spare, ns, beat) = (Arc::clone(self), ns.clone(), beat.clone());
+        let spare = Arc::clone(self);
+        let ns = ns.clone();
+        let beat = beat.clone();
         tokio::spawn(async move {
             let user = spare.enter();
             let Spare { link, texts, lock_wait, .. } = user.0;

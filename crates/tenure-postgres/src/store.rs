@@ -104,7 +104,8 @@ impl PostgresStore {
         inner.beats.session().await?;
         keeper::probe(&inner).await;
         inner.own_sessions().await;
-        let (weak, notifications) = (Arc::downgrade(&inner), Arc::clone(&inner.notifications));
+        let weak = Arc::downgrade(&inner);
+        let notifications = Arc::clone(&inner.notifications);
         tokio::spawn(keeper::keep(weak, notifications));
         Ok(Self { inner })
     }
@@ -188,7 +189,8 @@ impl Inner {
     /// Claims, and while open transactions fence what could be won, again for a
     /// bounded time (C42). Repeating a claim is harmless: its nonces are known.
     async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
-        let (verbs, clock) = (self.verbs(&self.requests), BootClock);
+        let verbs = self.verbs(&self.requests);
+        let clock = BootClock;
         let from = clock.now();
         loop {
             let Bids { claims, fenced } = verbs.claim(ns, claim).await?;

@@ -118,7 +118,8 @@ impl Verbs<'_> {
         let row = one(rows)?;
         match get::<&str>(&row, "outcome")? {
             "alive" => {
-                let (attention, holds) = (get(&row, "attention")?, get(&row, "holds")?);
+                let attention = get(&row, "attention")?;
+                let holds = get(&row, "holds")?;
                 let figures = Figures { handle: get(&row, "handle")?, attention, holds };
                 let alive = Beat::Alive {
                     attention: unsigned(attention),
@@ -218,7 +219,9 @@ impl Verbs<'_> {
     }
 
     pub(crate) async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
-        let (space, ns, wait) = (ns, ns.as_str(), (&self.lock_wait as _, Type::INT4));
+        let space = ns;
+        let ns = ns.as_str();
+        let wait = (&self.lock_wait as _, Type::INT4);
         let ns = (&ns as _, Type::TEXT);
         let amending = |call: &str| {
             let columns = "outcome, number, member, life::text, left_us";
@@ -262,7 +265,8 @@ impl Verbs<'_> {
                     .await?
             }
             Amend::Resume { election, by } => {
-                let (election, by) = (election.as_str(), by.as_str());
+                let election = election.as_str();
+                let by = by.as_str();
                 let params = [ns, (&election as _, Type::TEXT), (&by as _, Type::TEXT), wait];
                 let text = amending("resume($1, $2, $3, $4)");
                 self.link.ask("resuming", Effect::Writes, &text, &params).await?
@@ -293,7 +297,8 @@ impl Verbs<'_> {
         if let Some((name, asker)) = candidates_look(query) {
             return self.look(ns, name, asker).await;
         }
-        let (mut names, mut held) = (Vec::new(), None);
+        let mut names = Vec::new();
+        let mut held = None;
         let which = match &query.which {
             Which::Nothing => "nothing",
             Which::All => "all",
@@ -398,7 +403,8 @@ impl Verbs<'_> {
         let params = [(&names as _, Type::TEXT_ARRAY)];
         let rows = self.link.ask("looking for news", Effect::None, &self.texts.positions, &params);
         let place = |row: &Row| {
-            let (seq, rev) = (unsigned(get(row, "seq")?), unsigned(get(row, "rev")?));
+            let seq = unsigned(get(row, "seq")?);
+            let rev = unsigned(get(row, "rev")?);
             Ok(Place { ns: get(row, "ns")?, seq, quiet: get(row, "quiet")?, rev })
         };
         rows.await?.iter().map(place).collect()
@@ -436,7 +442,8 @@ fn answers(claim: &Claim, row: &Row) -> Result<Bids> {
     let elected: Option<Vec<Option<i64>>> = get(row, "elected")?;
     let views: Option<Vec<Option<&str>>> = get(row, "views")?;
     let fenced = get::<Option<Vec<&str>>>(row, "fenced")?.unwrap_or_default();
-    let (numbers, elected) = (numbers.unwrap_or_default(), elected.unwrap_or_default());
+    let numbers = numbers.unwrap_or_default();
+    let elected = elected.unwrap_or_default();
     let mut answers = Vec::with_capacity(claim.bids.len());
     for (place, bid) in claim.bids.iter().enumerate() {
         let won = numbers.get(place).copied().flatten();

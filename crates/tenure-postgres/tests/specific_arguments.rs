@@ -348,7 +348,8 @@ async fn any_argument_is_answered_or_refused_and_the_tables_stay_sound() {
 /// that say the rule, and leaves nothing behind.
 #[tokio::test]
 async fn what_can_never_be_right_is_refused_by_the_rule_it_breaks() {
-    let (place, client) = (Place::new(), admin().await);
+    let place = Place::new();
+    let client = admin().await;
     let store = place.open().await;
     let s = &place.schema;
     let life = "'00000000-0000-0000-0000-000000000001'";
@@ -403,11 +404,13 @@ async fn what_can_never_be_right_is_refused_by_the_rule_it_breaks() {
 /// nobody else stood for and that the same claim bids for: both are won and told.
 #[tokio::test]
 async fn what_is_forgotten_during_a_claim_is_won_beside_the_rest() {
-    let (place, client) = (Place::new(), admin().await);
+    let place = Place::new();
+    let client = admin().await;
     let _store = place.open().await;
     let life = |n: u8| format!("'00000000-0000-0000-0000-00000000000{n}'");
     let claim = |who: &str, n: u8, ttl: u64, priorities: &str, nonces: &str| {
-        let (s, life) = (&place.schema, life(n));
+        let s = &place.schema;
+        let life = life(n);
         format!(
             "SELECT count(*) FILTER (WHERE outcome = 'won') FROM {s}.claim('default', '{who}', \
              {life}, {ttl}, '{{a,b}}', '{{{priorities}}}', '{{{nonces}}}')"

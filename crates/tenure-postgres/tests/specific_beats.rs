@@ -49,7 +49,8 @@ async fn locked<'a>(place: &Place, other: &'a mut Client, ids: &str) -> Transact
 
 /// Sends the heartbeat of a member of [`ns`] whose row is locked, and sees it wait.
 async fn waiting(place: &Place, store: &PostgresStore, who: &MemberRef) -> Beating {
-    let (store, who) = (store.clone(), who.clone());
+    let store = store.clone();
+    let who = who.clone();
     let waiting = tokio::spawn(async move { store.heartbeat(&ns(), &beat(&who)).await });
     waits_for_a_lock(&admin().await, &format!("{}\".members", place.schema)).await;
     waiting
@@ -61,9 +62,11 @@ async fn waiting(place: &Place, store: &PostgresStore, who: &MemberRef) -> Beati
 async fn a_heartbeat_that_waits_makes_no_other_namespace_late() {
     let place = Place::new();
     let store = place.open_with(place.options().request_timeout(LONG)).await;
-    let (one, two) = (ns(), Namespace::new("two").unwrap());
+    let one = ns();
+    let two = Namespace::new("two").unwrap();
     let a = joined(&store, "a", 1).await;
-    let (b, c) = (member("b", 2), member("c", 3));
+    let b = member("b", 2);
+    let c = member("c", 3);
     for other in [&b, &c] {
         store.join(&two, &join(other)).await.unwrap();
     }
@@ -76,7 +79,8 @@ async fn a_heartbeat_that_waits_makes_no_other_namespace_late() {
     let mut other = admin().await;
     let locking = locked(&place, &mut other, "'a'").await;
     let waiting = waiting(&place, &store, &a).await;
-    let (of_b, of_c) = (beat(&b), beat(&c));
+    let of_b = beat(&b);
+    let of_c = beat(&c);
     let both = async { tokio::join!(store.heartbeat(&two, &of_b), store.heartbeat(&two, &of_c)) };
     let (first, second) = within(both).await;
     assert!(is_alive(&first.unwrap()) && is_alive(&second.unwrap()));
@@ -94,7 +98,8 @@ async fn a_heartbeat_that_waits_makes_no_other_namespace_late() {
 async fn a_heartbeat_that_was_given_up_makes_no_other_late() {
     let place = Place::new();
     let store = place.open_with(place.options().request_timeout(LONG)).await;
-    let (a, b) = (joined(&store, "a", 1).await, joined(&store, "b", 2).await);
+    let a = joined(&store, "a", 1).await;
+    let b = joined(&store, "b", 2).await;
     for member in [&a, &b] {
         assert!(is_alive(&store.heartbeat(&ns(), &beat(member)).await.unwrap()));
     }
@@ -103,7 +108,8 @@ async fn a_heartbeat_that_was_given_up_makes_no_other_late() {
     let given_up = waiting(&place, &store, &a).await;
     given_up.abort();
     assert!(given_up.await.unwrap_err().is_cancelled());
-    let (of_b, half) = (beat(&b), LONG / 2);
+    let of_b = beat(&b);
+    let half = LONG / 2;
     let answer = tokio::time::timeout(half, store.heartbeat(&ns(), &of_b)).await;
     assert!(is_alive(&answer.expect("it does not wait for the lock").unwrap()));
     locking.commit().await.unwrap();
@@ -115,7 +121,8 @@ async fn a_heartbeat_that_was_given_up_makes_no_other_late() {
 async fn heartbeats_that_are_given_up_make_no_fourth_connection() {
     let place = Place::new();
     let store = place.open_with(place.options().request_timeout(LONG)).await;
-    let (a, b) = (joined(&store, "a", 1).await, joined(&store, "b", 2).await);
+    let a = joined(&store, "a", 1).await;
+    let b = joined(&store, "b", 2).await;
     for member in [&a, &b] {
         assert!(is_alive(&store.heartbeat(&ns(), &beat(member)).await.unwrap()));
     }
@@ -123,7 +130,8 @@ async fn heartbeats_that_are_given_up_make_no_fourth_connection() {
     let locking = locked(&place, &mut other, "'a', 'b'").await;
     let first = waiting(&place, &store, &a).await;
     for _ in 0..2 {
-        let (of_b, space) = (beat(&b), ns());
+        let of_b = beat(&b);
+        let space = ns();
         // Longer than the usual connection is given.
         let given_up = tokio::time::timeout(LONG / 5, store.heartbeat(&space, &of_b));
         assert!(given_up.await.is_err(), "its row is locked");
@@ -141,7 +149,8 @@ async fn heartbeats_that_are_given_up_make_no_fourth_connection() {
 async fn a_third_connection_that_breaks_leaves_the_answer_to_the_usual_one() {
     let place = Place::new();
     let store = place.open_with(place.options().request_timeout(LONG)).await;
-    let (a, b) = (joined(&store, "a", 1).await, joined(&store, "b", 2).await);
+    let a = joined(&store, "a", 1).await;
+    let b = joined(&store, "b", 2).await;
     for member in [&a, &b] {
         assert!(is_alive(&store.heartbeat(&ns(), &beat(member)).await.unwrap()));
     }
@@ -149,7 +158,8 @@ async fn a_third_connection_that_breaks_leaves_the_answer_to_the_usual_one() {
     let locking = locked(&place, &mut other, "'a', 'b'").await;
     let first = waiting(&place, &store, &a).await;
     let second = {
-        let (store, b) = (store.clone(), b.clone());
+        let store = store.clone();
+        let b = b.clone();
         tokio::spawn(async move { store.heartbeat(&ns(), &beat(&b)).await })
     };
     until("it is sent on the third", || async { sent_by_verb(&place).await == 1 }).await;

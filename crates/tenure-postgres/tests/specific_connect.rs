@@ -84,7 +84,8 @@ async fn with_password(password: &str) -> Server {
 async fn a_server_is_reached_by_its_socket() {
     let server = start(|_| {}, &["unix_socket_directories=."]).await;
     let data = server.data();
-    let (folder, port) = (data.to_str().unwrap(), server.port.to_string());
+    let folder = data.to_str().unwrap();
+    let port = server.port.to_string();
     let encoded = folder.replace('/', "%2F");
     for url in [
         format!("postgres:///postgres?host={folder}&port={port}&user=postgres"),
@@ -149,7 +150,8 @@ async fn what_the_url_leaves_open_is_in_the_environment() {
 async fn a_password_file_is_read_if_nobody_else_may_read_it() {
     let server = with_password("hunter2").await;
     let home = tempfile::tempdir().unwrap();
-    let (file, port) = (home.path().join(".pgpass"), server.port);
+    let file = home.path().join(".pgpass");
+    let port = server.port;
     let write = |password: &str| {
         let text = format!("# ours\nother:*:*:*:no\n127.0.0.1:{port}:postgres:app:{password}\n");
         std::fs::write(&file, text).unwrap();
@@ -276,7 +278,8 @@ async fn a_role_shows_who_it_is_by_a_certificate() {
     let authority = Authority::new();
     let server = with_tls(&authority).await;
     let (cert, key) = authority.identity("app");
-    let (cert, key) = (cert.to_str().unwrap(), key.to_str().unwrap());
+    let cert = cert.to_str().unwrap();
+    let key = key.to_str().unwrap();
     let root = authority.root().display().to_string();
     let url = format!("postgres://app@127.0.0.1:{}/postgres?sslmode=verify-full", server.port);
     let url = format!("{url}&sslrootcert={root}");
@@ -363,7 +366,8 @@ async fn the_systems_roots_are_the_systems() {
     if is_child().await {
         return;
     }
-    let (authority, stranger) = (Authority::new(), Authority::new());
+    let authority = Authority::new();
+    let stranger = Authority::new();
     let server = with_tls(&authority).await;
     let test = "the_systems_roots_are_the_systems";
     let url = |host: &str, query: &str| {

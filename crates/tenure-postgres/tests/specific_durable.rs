@@ -89,7 +89,8 @@ async fn a_cancelled_wait_for_a_standby_wins_nothing() {
     waiting.cancelled("a claim", store.claim(&ns(), &claim(me, "e", 1))).await;
     waiting.cancelled("a join", store.join(&ns(), &join(&other))).await;
     waiting.cancelled("a heartbeat", store.heartbeat(&ns(), &beat(me))).await;
-    let (reason, by) = (Note::default(), Note::default());
+    let reason = Note::default();
+    let by = Note::default();
     let pause = Amend::Pause { election: election("e"), reason, by };
     let evict = Amend::Evict { member: other.id.clone(), now: false, by: Note::default() };
     // What is repeated changes nothing and waits again: it is answered once the standby
@@ -153,7 +154,8 @@ async fn a_role_that_is_set_to_wait_for_less_waits_all_the_same() {
 /// And a release that names fewer numbers than elections ends those candidacies.
 #[tokio::test]
 async fn whoever_calls_commits_durably_and_may_leave_numbers_out() {
-    let (place, client) = (Place::new(), admin().await);
+    let place = Place::new();
+    let client = admin().await;
     let _store = place.open().await;
     let s = &place.schema;
     let life = "'00000000-0000-0000-0000-000000000001'";

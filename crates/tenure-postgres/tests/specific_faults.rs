@@ -46,7 +46,8 @@ async fn a_heartbeat_in_flight_is_waited_for_and_saves_its_member() {
     assert_eq!(row.get::<_, String>(0), "alive");
     until("the others see it expired", || async { view(&store, "e").await.holder.is_none() }).await;
     let claiming = {
-        let (store, b) = (store.clone(), b.clone());
+        let store = store.clone();
+        let b = b.clone();
         tokio::spawn(async move { store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap() })
     };
     // It has tried, and tries again for as long as the row is another's.
@@ -75,7 +76,8 @@ async fn a_heartbeat_that_waits_for_its_members_end_is_answered_ended() {
     let evict = format!("SELECT {}.evict('default', 'a', true)", place.schema);
     ending.batch_execute(&evict).await.unwrap();
     let beating = {
-        let (store, a) = (store.clone(), a.clone());
+        let store = store.clone();
+        let a = a.clone();
         tokio::spawn(async move { store.heartbeat(&ns(), &beat(&a)).await.unwrap() })
     };
     waits_for_a_lock(&admin().await, "UPDATE").await;
@@ -95,7 +97,8 @@ async fn a_claim_whose_backend_is_terminated_is_in_doubt_and_repeated() {
     let ask = format!("SELECT {}.ask_step_down('default', 'e')", place.schema);
     blocking.batch_execute(&ask).await.unwrap();
     let claiming = {
-        let (store, a) = (store.clone(), a.clone());
+        let store = store.clone();
+        let a = a.clone();
         tokio::spawn(async move { store.claim(&ns(), &claim(&a, "e", 1)).await })
     };
     let killer = admin().await;
@@ -124,7 +127,8 @@ async fn a_namespace_that_is_held_fails_in_time_and_delays_no_heartbeat() {
     let ask = format!("SELECT {}.ask_step_down('default', 'e')", place.schema);
     blocking.batch_execute(&ask).await.unwrap();
     let claiming = {
-        let (store, a) = (store.clone(), a.clone());
+        let store = store.clone();
+        let a = a.clone();
         tokio::spawn(async move { store.claim(&ns(), &claim(&a, "e", 1)).await })
     };
     waits_for_a_lock(&admin().await, &format!("{}\".claim", place.schema)).await;
@@ -197,7 +201,8 @@ async fn a_bid_that_can_change_nothing_does_not_wait() {
 async fn a_claim_under_an_old_snapshot_fails_and_elects_nobody() {
     let place = Place::new();
     let store = place.open().await;
-    let (a, b) = (joined(&store, "a", 1).await, joined(&store, "b", 2).await);
+    let a = joined(&store, "a", 1).await;
+    let b = joined(&store, "b", 2).await;
     let given = won(store.claim(&ns(), &claim(&a, "vacant", 1)).await.unwrap());
     store.release(&ns(), &release(&given)).await.unwrap();
     let c = joined(&store, "c", 3).await;

@@ -212,7 +212,8 @@ async fn a_short_fence_is_waited_out() {
     assert_eq!(fence(&mut tx, &store, &term).await, Fenced::Holds);
     store.release(&ns(), &release(&term)).await.unwrap();
     let claiming = {
-        let (store, b) = (store.clone(), b.clone());
+        let store = store.clone();
+        let b = b.clone();
         tokio::spawn(async move { store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap() })
     };
     // It has begun, and stands, but does not lead while the fence holds.

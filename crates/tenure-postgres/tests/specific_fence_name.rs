@@ -42,7 +42,8 @@ async fn fence<T: FenceIn<Postgres>>(
     of: &PostgresStore,
     binding: &Binding,
 ) -> Result<(), FenceError> {
-    let (store, ns) = (of.capabilities().identity, ns());
+    let store = of.capabilities().identity;
+    let ns = ns();
     let Binding { name, token, owner, .. } = binding;
     let owner = owner.as_ref().unwrap();
     tx.fence_in(FencedName { store: &store, ns: &ns, name, token: *token, owner }.into()).await
@@ -61,9 +62,11 @@ fn newest(fenced: Result<(), FenceError>) -> Option<Token> {
 #[tokio::test]
 async fn an_old_snapshot_does_not_get_past_the_fence_of_a_name() {
     for level in LEVELS {
-        let (place, mut client) = (Place::new(), admin().await);
+        let place = Place::new();
+        let mut client = admin().await;
         let store = place.open().await;
-        let (a, b) = (joined(&store, "a", 1).await, joined(&store, "b", 2).await);
+        let a = joined(&store, "a", 1).await;
+        let b = joined(&store, "b", 2).await;
         let mine = take(&store, &a, 1).await;
         let mut tx = client.build_transaction().isolation_level(level).start().await.unwrap();
         fence(&mut tx, &store, &mine).await.unwrap();
@@ -92,7 +95,9 @@ async fn an_old_snapshot_does_not_get_past_the_fence_of_a_name() {
 /// the key, as every take does.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_fence_of_a_name_waits_for_a_take_in_progress_and_then_fails() {
-    let (place, mut client, mut other) = (Place::new(), admin().await, admin().await);
+    let place = Place::new();
+    let mut client = admin().await;
+    let mut other = admin().await;
     let store = place.open().await;
     let mine = take(&store, &joined(&store, "a", 1).await, 1).await;
     let taking = other.transaction().await.unwrap();
@@ -111,8 +116,11 @@ async fn the_fence_of_a_name_waits_for_a_take_in_progress_and_then_fails() {
 /// L1: the number of the store tells apart two of the same name, with the same binding in both.
 #[tokio::test]
 async fn a_name_of_another_store_is_a_stranger() {
-    let (place, beside, mut client) = (Place::new(), Place::new(), admin().await);
-    let (store, other) = (place.open().await, beside.open().await);
+    let place = Place::new();
+    let beside = Place::new();
+    let mut client = admin().await;
+    let store = place.open().await;
+    let other = beside.open().await;
     let mine = take(&store, &joined(&store, "a", 1).await, 1).await;
     let twin = take(&other, &joined(&other, "a", 1).await, 1).await;
     assert_eq!((mine.token, &mine.owner), (twin.token, &twin.owner));

@@ -161,7 +161,8 @@ async fn the_look_of_an_heir_is_what_everybody_reads() {
     }
     // And of one that it did not take on in time.
     place.sql("UPDATE {s}.elections SET heir_until = now() - interval '1 second'").await;
-    let (own, everybodys) = (view(&store, Some(&heir)).await, view(&store, None).await);
+    let own = view(&store, Some(&heir)).await;
+    let everybodys = view(&store, None).await;
     assert!(own.holder.is_none() && own == everybodys, "{own:?} {everybodys:?}");
 }
 
@@ -169,7 +170,8 @@ async fn the_look_of_an_heir_is_what_everybody_reads() {
 #[tokio::test]
 async fn a_hand_over_is_hinted_at_by_the_name_of_the_heir() {
     let place = Place::new();
-    let (store, other) = (place.open().await, place.open().await);
+    let store = place.open().await;
+    let other = place.open().await;
     let (term, heir) = couple(&store).await;
     let mut hints = other.follow(&ns()).await.unwrap();
     hand_over(&store, &term, LONG).await;

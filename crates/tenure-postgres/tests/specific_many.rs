@@ -33,7 +33,8 @@ async fn win(store: &PostgresStore, member: &MemberRef, prefix: &str, nonce: u64
 async fn a_session_that_began_with_nothing_finds_each_election_by_its_key() {
     let place = Place::new();
     let store = place.open().await;
-    let (a, b) = (joined(&store, "a", 1).await, joined(&store, "b", 2).await);
+    let a = joined(&store, "a", 1).await;
+    let b = joined(&store, "b", 2).await;
     // Every verb is planned while there is next to nothing.
     let first = won(store.claim(&ns(), &claim(&a, "first", 1)).await.unwrap());
     store.release(&ns(), &release(&first)).await.unwrap();
@@ -199,7 +200,8 @@ async fn what_is_told_of_many_alike_is_read_one_by_one() {
 async fn one_of_many_that_is_not_new_holds_up_no_other() {
     let place = Place::new();
     let store = place.open().await;
-    let (a, b) = (joined(&store, "a", 1).await, joined(&store, "b", 2).await);
+    let a = joined(&store, "a", 1).await;
+    let b = joined(&store, "b", 2).await;
     won(store.claim(&ns(), &claim(&a, "e-7", 1)).await.unwrap());
     let numbers = async |prefix: &str, last: u64| -> Vec<Option<u64>> {
         let mut all = claim(&b, prefix, 1);
@@ -226,7 +228,8 @@ async fn one_of_many_that_is_not_new_holds_up_no_other() {
 /// whatever else there is; and a bid for what is there is not.
 #[tokio::test]
 async fn many_new_elections_are_told_at_once() {
-    let (place, client) = (Place::new(), admin().await);
+    let place = Place::new();
+    let client = admin().await;
     let store = place.open().await;
     let a = joined(&store, "a", 1).await;
     won(store.claim(&ns(), &claim(&a, "first", 1)).await.unwrap());

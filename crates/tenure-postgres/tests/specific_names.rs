@@ -40,7 +40,8 @@ async fn bound(store: &PostgresStore, member: &MemberRef, op: BindOp) -> Binding
 /// Q10: a name that another transaction holds is not waited for, and the others are bound.
 #[tokio::test]
 async fn a_name_that_is_held_is_busy_and_the_others_are_bound() {
-    let (place, mut client) = (Place::new(), admin().await);
+    let place = Place::new();
+    let mut client = admin().await;
     let store = place.open().await;
     let a = joined(&store, "a", 1).await;
     let first = bound(&store, &a, take("n", 1)).await;
@@ -58,7 +59,8 @@ async fn a_name_that_is_held_is_busy_and_the_others_are_bound() {
 /// Names wait for no claim: somebody's open transition does not hold them up.
 #[tokio::test]
 async fn names_are_bound_while_the_namespace_is_entered() {
-    let (place, mut client) = (Place::new(), admin().await);
+    let place = Place::new();
+    let mut client = admin().await;
     let store = place.open().await;
     let a = joined(&store, "a", 1).await;
     let tx = client.transaction().await.unwrap();
@@ -148,9 +150,11 @@ async fn batches_that_overlap_end_and_each_name_has_one_owner() {
 /// Q10: a batch does not wait for a transaction that deletes one of its names.
 #[tokio::test]
 async fn a_batch_does_not_wait_for_a_name_that_is_being_deleted() {
-    let (place, mut client) = (Place::new(), admin().await);
+    let place = Place::new();
+    let mut client = admin().await;
     let store = place.open().await;
-    let (a, b) = (joined(&store, "a", 1).await, joined(&store, "b", 2).await);
+    let a = joined(&store, "a", 1).await;
+    let b = joined(&store, "b", 2).await;
     bound(&store, &b, take("n5", 1)).await;
     store.leave(&ns(), &b).await.unwrap();
     // As if there had been more than the end of the life cleared away.
@@ -176,7 +180,8 @@ async fn a_batch_does_not_wait_for_a_name_that_is_being_deleted() {
 /// What is told in one row is told in a row for each to callers that do not ask for less.
 #[tokio::test]
 async fn a_batch_of_new_names_is_answered_in_full_or_in_short() {
-    let (place, client) = (Place::new(), admin().await);
+    let place = Place::new();
+    let client = admin().await;
     let store = place.open().await;
     let a = joined(&store, "a", 1).await;
     let call = |prefix: char, brief: bool| {
@@ -221,7 +226,8 @@ async fn a_batch_of_new_names_is_answered_in_full_or_in_short() {
 /// and while names are bound under it nobody else is given it.
 #[tokio::test]
 async fn a_fence_that_changes_hands_is_not_passed() {
-    let (place, mut client) = (Place::new(), admin().await);
+    let place = Place::new();
+    let mut client = admin().await;
     let store = place.open().await;
     let term = leader(&store, "a", 1, "e").await;
     let post = |nonce| BindOp::post(name("n"), Nonce::new(nonce), Value::empty());
@@ -253,7 +259,8 @@ async fn a_fence_that_changes_hands_is_not_passed() {
 /// A life that takes a name while a newcomer of its id replaces it is not replaced.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_who_takes_a_name_at_this_moment_is_not_superseded() {
-    let (place, mut client) = (Place::new(), admin().await);
+    let place = Place::new();
+    let mut client = admin().await;
     let store = place.open().await;
     let a = joined(&store, "a", 1).await;
     let tx = client.transaction().await.unwrap();
@@ -311,9 +318,11 @@ async fn a_revision_that_was_forgotten_is_found_out_by_one_who_knows_it() {
 /// The end of a life that owns thousands clears a few away; the rest goes bit by bit.
 #[tokio::test]
 async fn what_an_ended_life_owned_is_cleared_away_bit_by_bit() {
-    let (place, client) = (Place::new(), admin().await);
+    let place = Place::new();
+    let client = admin().await;
     let store = place.open().await;
-    let (a, b) = (joined(&store, "a", 1).await, joined(&store, "b", 2).await);
+    let a = joined(&store, "a", 1).await;
+    let b = joined(&store, "b", 2).await;
     let ops = (1..=1_000).map(|nonce| take(&format!("n{nonce}"), nonce));
     store.bind(&ns(), &Bind::new(a.clone(), TTL, ops)).await.unwrap();
     store.leave(&ns(), &a).await.unwrap();

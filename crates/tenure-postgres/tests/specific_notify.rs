@@ -120,7 +120,8 @@ async fn elections_go_on_while_the_queue_of_notifications_fills() {
 async fn followers_find_out_that_nobody_is_notified() {
     let place = Place::new();
     let options = place.options().poll(POLL);
-    let (store, other) = (place.open_with(options.clone()).await, place.open_with(options).await);
+    let store = place.open_with(options.clone()).await;
+    let other = place.open_with(options).await;
     place.sql(CLAIM_TO_BE).await;
     let term = leader(&store, "a", 1, "e").await;
     let mut hints = other.follow(&ns()).await.unwrap();

@@ -108,7 +108,8 @@ async fn a_caller_is_told_that_it_is_asked_to_step_down() {
     let store = place.open().await;
     let sql = Caller::of(&place).await;
     assert_eq!(sql.try_lead("a", "30 s").await, leads("a", 1));
-    let (reason, by) = (Note::new("maintenance"), Note::new("ops"));
+    let reason = Note::new("maintenance");
+    let by = Note::new("ops");
     let asked = Amend::StepDown { election: election("e"), number: None, to: None, reason, by };
     store.amend(&ns(), &asked).await.unwrap();
     assert_eq!(sql.try_lead("a", "30 s").await, Answer { asked: true, ..leads("a", 1) });

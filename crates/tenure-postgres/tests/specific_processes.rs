@@ -136,7 +136,9 @@ async fn a_fenced_counter_loses_nothing_while_leaders_are_killed() {
         s = place.schema
     );
     let row = client.query_one(&sum, &[]).await.unwrap();
-    let (value, lines, distinct): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
+    let value: i64 = row.get(0);
+    let lines: i64 = row.get(1);
+    let distinct: i64 = row.get(2);
     assert!(value as usize >= KILLS / 2, "it was put to the test: {value}");
     assert_eq!((value, distinct), (lines, lines), "no step is lost and none is made twice");
     assert!(row.get::<_, bool>(3), "a newer term is never followed by an older one");

@@ -33,13 +33,15 @@ impl Pair {
             (first, second)
         };
         let (first, second) = tokio::task::spawn_blocking(servers).await.unwrap();
-        let (old, new) = (connect(&first.url()).await, connect(&second.url()).await);
+        let old = connect(&first.url()).await;
+        let new = connect(&second.url()).await;
         Self { first, second, old, new }
     }
 
     /// Both, the copy first: it is passed over for as long as it takes no writes.
     async fn open(&self) -> PostgresStore {
-        let (copy, other) = (self.second.port, self.first.port);
+        let copy = self.second.port;
+        let other = self.first.port;
         let url = format!("postgres://postgres@127.0.0.1:{copy},127.0.0.1:{other}/postgres");
         PostgresStore::open(PostgresOptions::from_url(&url).unwrap()).await.unwrap()
     }

@@ -18,7 +18,8 @@ use tenure_store::Store;
 /// Every step of a purge at an age of zero, and how long the longest took.
 async fn purge(store: &PostgresStore) -> (Purged, Duration) {
     let mut next = Some(Purge::older_than(Duration::ZERO));
-    let (mut all, mut longest) = (Purged::default(), Duration::ZERO);
+    let mut all = Purged::default();
+    let mut longest = Duration::ZERO;
     while let Some(step) = next {
         let began = Instant::now();
         let amended = store.amend(&ns(), &Amend::Purge(step.clone())).await.unwrap();
@@ -34,7 +35,8 @@ async fn purge(store: &PostgresStore) -> (Purged, Duration) {
 /// without the row a new term would begin beside the transaction.
 #[tokio::test]
 async fn an_election_that_a_transaction_has_fenced_is_not_purged() {
-    let (place, mut client) = (Place::new(), admin().await);
+    let place = Place::new();
+    let mut client = admin().await;
     let store = place.open().await;
     let term = leader(&store, "a", 1, "e").await;
     let tx = client.transaction().await.unwrap();
@@ -55,7 +57,8 @@ async fn an_election_that_a_transaction_has_fenced_is_not_purged() {
 async fn registrations_and_drops_leave_empty_tables() {
     let names: u64 = std::env::var("TENURE_PURGE_NAMES")
         .map_or(20_000, |text| text.parse().expect("a number of names"));
-    let (place, client) = (Place::new(), admin().await);
+    let place = Place::new();
+    let client = admin().await;
     let store = place.open().await;
     let a = joined(&store, "a", 1).await;
     leader(&store, "b", 2, "e").await;
@@ -89,7 +92,8 @@ async fn registrations_and_drops_leave_empty_tables() {
 /// What could never be right is refused, in words.
 #[tokio::test]
 async fn a_purge_that_cannot_be_is_refused() {
-    let (place, client) = (Place::new(), admin().await);
+    let place = Place::new();
+    let client = admin().await;
     drop(place.open().await);
     for arguments in ["NULL, 0", "'x', -1", "'x', NULL", "'x', 0, NULL, 0", "'x', 0, NULL, 1, NULL"]
     {

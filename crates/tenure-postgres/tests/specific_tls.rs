@@ -89,7 +89,8 @@ async fn a_certificate_for_another_host_is_refused_where_the_host_is_checked() {
 /// root to check it by; without one `require` only encrypts, as libpq has it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_of_an_unknown_authority_is_refused() {
-    let (authority, stranger) = (Authority::new(), Authority::new());
+    let authority = Authority::new();
+    let stranger = Authority::new();
     let server = start(&authority);
     let root = stranger.root().display().to_string();
     for query in [

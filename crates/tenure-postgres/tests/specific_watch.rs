@@ -26,7 +26,8 @@ async fn hint(following: &mut Box<dyn Following>) -> Hint {
 #[tokio::test]
 async fn a_notification_carries_the_hint() {
     let place = Place::new();
-    let (store, other) = (place.open().await, place.open().await);
+    let store = place.open().await;
+    let other = place.open().await;
     let term = leader(&store, "a", 1, "e").await;
     let mut hints = other.follow(&ns()).await.unwrap();
     assert_eq!(hint(&mut hints).await, Hint::Anything);
@@ -42,7 +43,8 @@ async fn a_notification_carries_the_hint() {
 #[tokio::test]
 async fn each_of_several_vacancies_is_hinted_at() {
     let place = Place::new();
-    let (store, other) = (place.open().await, place.open().await);
+    let store = place.open().await;
+    let other = place.open().await;
     let a = joined(&store, "a", 1).await;
     let b = joined(&other, "b", 2).await;
     let mut given = None;
@@ -72,7 +74,8 @@ async fn each_of_several_vacancies_is_hinted_at() {
 #[tokio::test]
 async fn a_notification_that_would_be_too_long_says_to_look() {
     let place = Place::new();
-    let (store, other) = (place.open().await, place.open().await);
+    let store = place.open().await;
+    let other = place.open().await;
     let a = joined(&store, "a", 1).await;
     for (count, told) in [(8, false), (40, true)] {
         let mut all = claim(&a, "x", 1);
@@ -89,7 +92,8 @@ async fn a_notification_that_would_be_too_long_says_to_look() {
 #[tokio::test]
 async fn a_reconnect_is_a_hint_and_nothing_is_missed() {
     let place = Place::new();
-    let (store, other) = (place.open().await, place.open().await);
+    let store = place.open().await;
+    let other = place.open().await;
     let term = leader(&store, "a", 1, "e").await;
     let mut hints = other.follow(&ns()).await.unwrap();
     assert_eq!(hint(&mut hints).await, Hint::Anything);

@@ -398,7 +398,8 @@ struct Changes {
 
 impl Changes {
     fn of(copy: &Arc<Copy>, before: &Root) -> Self {
-        let (shards, version) = (before.shards.clone(), before.version + 1);
+        let shards = before.shards.clone();
+        let version = before.version + 1;
         Self { copy: copy.clone(), shards, version, log: Vec::new(), last: None }
     }
 

@@ -262,7 +262,8 @@ impl Drop for Shown {
 
 impl Registered {
     pub(crate) fn new(taken: tenure::Registration, registry: Registry) -> Self {
-        let (name, token) = (taken.name().clone(), taken.token());
+        let name = taken.name().clone();
+        let token = taken.token();
         Self { shown: Shown { registry, name, token, seen: None }, taken }
     }
 

@@ -56,7 +56,8 @@ impl Registry {
         }
         let election = self.tenure().election(full.as_str());
         loop {
-            let (work, value) = (&mut work, value.clone());
+            let work = &mut work;
+            let value = value.clone();
             let reign = election.lead(|leadership| async move {
                 Ok::<_, Infallible>(self.publish_and_run(name, value, leadership, work).await)
             });

@@ -187,7 +187,8 @@ impl Stream for Watch {
         loop {
             self.state = match &mut self.state {
                 State::New => {
-                    let (registry, prefix) = (self.registry.clone(), self.prefix.clone());
+                    let registry = self.registry.clone();
+                    let prefix = self.prefix.clone();
                     State::Waiting(Box::pin(Inner::begin(registry, prefix, self.resume)))
                 }
                 State::Waiting(waiting) => match std::task::ready!(waiting.as_mut().poll(cx)) {

@@ -34,7 +34,8 @@ async fn end(url: &str, ns: &str, id: &str) {
 /// whatever its owner believes: it was ended, and another has the name, or nobody.
 #[tokio::test(flavor = "multi_thread")]
 async fn in_postgres_only_the_newest_token_of_a_name_passes() {
-    let (url, ns) = (postgres_url(), fresh_name("fence"));
+    let url = postgres_url();
+    let ns = fresh_name("fence");
     let (a, b) = two(&url, &ns).await;
     let mine = within(a.register("n", Value::empty())).await.unwrap();
     let other = within(a.register("m", Value::empty())).await.unwrap();
@@ -56,7 +57,8 @@ async fn in_postgres_only_the_newest_token_of_a_name_passes() {
 /// over, and nobody who wants another name waits.
 #[tokio::test(flavor = "multi_thread")]
 async fn in_postgres_an_open_transaction_holds_its_name_and_no_other() {
-    let (url, ns) = (postgres_url(), fresh_name("fence"));
+    let url = postgres_url();
+    let ns = fresh_name("fence");
     let (a, b) = two(&url, &ns).await;
     let mine = within(a.register("n", Value::empty())).await.unwrap();
     let mut session = session().await;
@@ -88,7 +90,8 @@ async fn a_binding_of_another_store_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let files = ["one.db", "two.db"].map(|name| dir.path().join(name));
     let [one, two] = files.each_ref().map(|file| format!("sqlite:{}", file.display()));
-    let (one, two) = (open(&one, "ns", "a", TTL).await, open(&two, "ns", "a", TTL).await);
+    let one = open(&one, "ns", "a", TTL).await;
+    let two = open(&two, "ns", "a", TTL).await;
     let in_one = within(one.register("n", Value::empty())).await.unwrap();
     let in_two = within(two.register("n", Value::empty())).await.unwrap();
     assert_eq!(in_one.token(), in_two.token(), "the number does not tell them apart");

@@ -66,7 +66,8 @@ impl Caller {
     /// Its callers, until `stop`.
     async fn work(self, stop: Arc<AtomicBool>) {
         let callers = (0..CALLERS).map(|_| {
-            let (caller, stop) = (self.clone(), stop.clone());
+            let caller = self.clone();
+            let stop = stop.clone();
             tokio::spawn(async move {
                 let mut dice = Dice::new(stamp());
                 while !stop.load(Ordering::Relaxed) {
@@ -275,7 +276,8 @@ async fn members(
     trouble: impl Fn(&FaultyStore, &mut Dice),
 ) {
     let stop = Arc::new(AtomicBool::new(false));
-    let (mut work, mut faults) = (Vec::new(), Vec::new());
+    let mut work = Vec::new();
+    let mut faults = Vec::new();
     for n in 0..PROCESSES {
         let me = format!("p{n}-{round}");
         let log = dir.join(format!("{me}.log"));
@@ -283,7 +285,8 @@ async fn members(
         faults.push(caller.faults.clone());
         work.push(tokio::spawn(caller.work(stop.clone())));
     }
-    let (began, mut dice) = (Instant::now(), Dice::new(16));
+    let began = Instant::now();
+    let mut dice = Dice::new(16);
     while began.elapsed() < limit {
         let_pass(TTL / 4, "the pace of the faults").await;
         let one = &faults[dice.below(PROCESSES)];

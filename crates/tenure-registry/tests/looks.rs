@@ -117,14 +117,17 @@ fn follow(known: &mut Names, changes: Vec<Change>) {
 /// two questions of the beginning, and between looks.
 #[tokio::test]
 async fn a_resumed_watch_leads_to_what_there_is() {
-    let (mut world, mut dice) = (World::new().await, Dice::new(5));
+    let mut world = World::new().await;
+    let mut dice = Dice::new(5);
     let operator = Tenure::with_store(world.store.shared()).operate().await.unwrap();
     for _ in 0..20 {
         world.step(&mut dice).await;
     }
     let mut ended = 0;
     for round in 0..200 {
-        let (mut known, from, lives) = (world.names().await, world.rev().await, world.last);
+        let mut known = world.names().await;
+        let from = world.rev().await;
+        let lives = world.last;
         for _ in 0..dice.below(6) {
             world.step(&mut dice).await;
         }

@@ -173,7 +173,9 @@ async fn opening_costs_the_same_however_many_there_are() {
     const VERBS: [StoreVerb; 4] =
         [StoreVerb::Names, StoreVerb::Read, StoreVerb::Bind, StoreVerb::Claim];
     let store = MemoryStore::new().shared();
-    let (mut open, mut costs, mut owned) = (Vec::new(), Vec::new(), Vec::new());
+    let mut open = Vec::new();
+    let mut costs = Vec::new();
+    let mut owned = Vec::new();
     for n in 0..12 {
         let (faults, names) = apart(&store, &format!("p{n}")).await;
         let counts = faults.counts();

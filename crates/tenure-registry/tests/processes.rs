@@ -168,11 +168,13 @@ fn the_names_of_a_killed_process_go_together() {
             std::future::pending::<()>().await;
         });
     }
-    let (url, ns) = (postgres_url(), fresh_name("owned"));
+    let url = postgres_url();
+    let ns = fresh_name("owned");
     let mut owner = Process::start(entry, &[&url, &ns]);
     assert_eq!(owner.hears(), "owns");
     runtime.block_on(async {
-        let (a, b) = (open(&url, &ns, "a", ttl).await, open(&url, &ns, "b", ttl).await);
+        let a = open(&url, &ns, "a", ttl).await;
+        let b = open(&url, &ns, "b", ttl).await;
         assert_eq!((a.all().len(), b.all().len()), (count, count));
         let token = a.lookup("n7").unwrap().token();
         owner.kill();
@@ -210,7 +212,8 @@ fn a_lock_of_a_killed_process_is_free() {
             std::future::pending::<()>().await;
         });
     }
-    let (url, ns) = (postgres_url(), fresh_name("lock"));
+    let url = postgres_url();
+    let ns = fresh_name("lock");
     let mut owner = Process::start(entry, &[&url, &ns]);
     let token: u64 = owner.hears().parse().unwrap();
     runtime.block_on(async {

@@ -46,11 +46,13 @@ async fn tokens_do_not_come_back_with_a_promoted_copy() {
         (first, second)
     };
     let (mut first, second) = tokio::task::spawn_blocking(servers).await.unwrap();
-    let (old, new) = (connect(&first.url()).await, connect(&second.url()).await);
+    let old = connect(&first.url()).await;
+    let new = connect(&second.url()).await;
     let url =
         format!("postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres", second.port, first.port);
     let ttl = Duration::from_secs(60);
-    let (a, b) = (open(&url, "ns", "a", ttl).await, open(&url, "ns", "b", ttl).await);
+    let a = open(&url, "ns", "a", ttl).await;
+    let b = open(&url, "ns", "b", ttl).await;
     let kept = within(a.register("kept", Value::empty())).await.unwrap();
     // So that both are members there.
     let _of_b = within(b.register("b", Value::empty())).await.unwrap();

@@ -91,11 +91,10 @@ async fn what_needs_a_fence_is_refused_where_there_is_none() {
 #[tokio::test]
 async fn a_token_of_another_name_has_no_effect() {
     let (stage, names) = registry().await;
-    let (one, two) = (
-        names.register("one", Value::empty()).await.unwrap(),
-        names.register("two", Value::empty()).await.unwrap(),
-    );
-    let (foreign, full) = (one.token(), tenure::Name::new("orders:two").unwrap());
+    let one = names.register("one", Value::empty()).await.unwrap();
+    let two = names.register("two", Value::empty()).await.unwrap();
+    let foreign = one.token();
+    let full = tenure::Name::new("orders:two").unwrap();
     let operator = stage.connect("b").await.unwrap();
     // Of another life, and of another name.
     operator.names().forgotten(vec![(full, foreign)]).unwrap();

@@ -251,7 +251,8 @@ async fn a_registry_works_over_compare_and_swap() {
     };
     let a = tenure::Tenure::with_store(store()).id("a").connect().await.unwrap();
     let b = tenure::Tenure::with_store(store()).id("b").connect().await.unwrap();
-    let (a, b) = (Registry::open(&a, "s").unwrap(), Registry::open(&b, "s").unwrap());
+    let a = Registry::open(&a, "s").unwrap();
+    let b = Registry::open(&b, "s").unwrap();
     within(a.ready()).await.unwrap();
     let mine = within(a.register("n", Value::empty())).await.unwrap();
     assert_eq!(a.lookup("n").unwrap().token(), mine.token());

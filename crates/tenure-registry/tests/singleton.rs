@@ -115,9 +115,12 @@ async fn a_singleton_waits_for_its_name_and_leads_meanwhile() {
 #[tokio::test]
 async fn there_are_never_two_singletons() {
     let (stage, a, b) = two().await;
-    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let running = Arc::new(AtomicUsize::new(0));
+    let most = Arc::new(AtomicUsize::new(0));
     let start = |registry: &Registry| {
-        let (registry, running, most) = (registry.clone(), running.clone(), most.clone());
+        let registry = registry.clone();
+        let running = running.clone();
+        let most = most.clone();
         tokio::spawn(async move {
             let work = |_| {
                 let guard = Running::begin(&running, &most);
@@ -129,7 +132,8 @@ async fn there_are_never_two_singletons() {
             registry.singleton("n", Value::empty(), work).await
         })
     };
-    let (_one, _two) = (start(&a), start(&b));
+    let _one = start(&a);
+    let _two = start(&b);
     let operator = stage.connect("operator").await.unwrap();
     let mut terms = Vec::new();
     for _ in 0..6 {

@@ -18,7 +18,9 @@ use crate::view::View;
 pub fn amend<R: WriteRows>(rows: &mut R, at: Moment, amend: &Amend) -> Result<Amended, R::Error> {
     Step::run(rows, at, |step| match amend {
         Amend::StepDown { election, number, to, reason, by } => {
-            let (to, reason, by) = (to.clone(), reason.clone(), by.clone());
+            let to = to.clone();
+            let reason = reason.clone();
+            let by = by.clone();
             let asked = |number| StepDown { number, reason, by, to };
             step.step_down(election, *number, asked)
         }

@@ -134,7 +134,8 @@ impl<R: WriteRows> Step<'_, R> {
             let outcome = self.confirm(&beat.member, term)?;
             terms.push(TermBeat { term: term.clone(), outcome });
         }
-        let (attention, holds) = (row.attention, Some(row.holds));
+        let attention = row.attention;
+        let holds = Some(row.holds);
         Ok(Beat::Alive { attention, holds, seq: self.rows.seq(), terms })
     }
 

@@ -84,7 +84,8 @@ fn parse(args: &[String]) -> Result<Options, String> {
 fn suite(options: &Options) -> Suite {
     let (from, count) = options.seed.map_or((options.from, options.seeds), |seed| (seed, 1));
     let seeds = from..from.saturating_add(count);
-    let (scenario, mutation) = (options.scenario, options.mutation);
+    let scenario = options.scenario;
+    let mutation = options.mutation;
     Suite { seeds, scenario, mutation, ..Suite::of(count) }
 }
 

@@ -73,7 +73,8 @@ pub fn run_twice(config: &Config, mutation: Option<Mutation>) -> crate::Outcome 
     let mut first = run(config, mutation, false);
     let second = run(config, mutation, false);
     if first.hash != second.hash {
-        let (one, two) = (first.hash.get(), second.hash.get());
+        let one = first.hash.get();
+        let two = second.hash.get();
         first.violation.get_or_insert(Violation {
             invariant: "a run is a function of its seed",
             at: first.simulated.min(second.simulated),

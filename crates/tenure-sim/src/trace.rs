@@ -20,7 +20,8 @@ impl Trace {
     pub(crate) fn write(&mut self, now: Nanos, fact: &Fact<'_>) {
         let what = line(fact);
         if !what.is_empty() {
-            let (whole, part) = (now / SECOND, now % SECOND / 1_000);
+            let whole = now / SECOND;
+            let part = now % SECOND / 1_000;
             self.lines.push(format!("{whole:>5}.{part:06}  {what}"));
         }
     }
@@ -121,7 +122,8 @@ fn asked(request: &Request) -> String {
         Request::Claim(claim) => {
             let mut text = format!("claim {} for {:?}:", claim.member, claim.ttl);
             for bid in &claim.bids {
-                let (priority, nonce) = (bid.priority.get(), bid.nonce.get());
+                let priority = bid.priority.get();
+                let nonce = bid.nonce.get();
                 let _ = write!(text, " {} (priority {priority}, nonce {nonce})", bid.election);
             }
             text

@@ -121,7 +121,8 @@ fn worlds_on_rows_that_lie_elsewhere_keep_every_promise() {
 #[test]
 fn a_rerun_leaves_the_same_and_another_seed_does_not() {
     let of = |seed| run_twice(&Config::of(seed, Scenario::Swarm), None);
-    let (one, two) = (of(1), of(2));
+    let one = of(1);
+    let two = of(2);
     assert!(one.violation.is_none() && two.violation.is_none());
     assert_ne!(one.hash, two.hash);
     assert_eq!(one.hash, of(1).hash);

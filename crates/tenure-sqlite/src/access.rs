@@ -372,7 +372,8 @@ impl WriteRows for Txn<'_> {
     }
 
     fn begin_era(&mut self, era: Era, wall: Timestamp, cause: EraCause) -> Outcome<()> {
-        let (at, cause) = (number(wall.unix_millis()), number_of(cause));
+        let at = number(wall.unix_millis());
+        let cause = number_of(cause);
         let values = params![number(era.count()), number(era.floor()), at, number(cause)];
         self.run(include_str!("sql/meta_raise.sql"), values)?;
         let floor = number(era.floor());

@@ -55,7 +55,8 @@ impl Txn<'_> {
 
     /// What the file holds after this step.
     pub(crate) fn held(&self) -> Outcome<Beside> {
-        let (total, bindings) = (self.total()?, meta(self, "bindings")?);
+        let total = self.total()?;
+        let bindings = meta(self, "bindings")?;
         Ok(Beside { total, number: self.highest, bindings })
     }
 
@@ -175,7 +176,9 @@ impl Beside {
 
     fn parse(name: &str) -> Option<Self> {
         let mut numbers = name.strip_prefix(HIGHEST)?.split('-').map(|part| part.parse().ok());
-        let (total, number, bindings) = (numbers.next()??, numbers.next()??, numbers.next()??);
+        let total = numbers.next()??;
+        let number = numbers.next()??;
+        let bindings = numbers.next()??;
         numbers.next().is_none().then_some(Self { total, number, bindings })
     }
 }

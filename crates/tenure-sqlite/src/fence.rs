@@ -112,7 +112,8 @@ impl Found {
     }
 
     fn verdict(&self, fenced: Fenced<'_>) -> Result<(), FenceError> {
-        let (number, newest) = (fenced.number(), self.newest);
+        let number = fenced.number();
+        let newest = self.newest;
         if newest == number && self.held {
             return Ok(());
         }
@@ -151,7 +152,8 @@ fn look(db: &Connection, database: &str, fenced: Fenced<'_>) -> rusqlite::Result
             (include_str!("sql/fence_name_lock.sql"), include_str!("sql/fence_name_token.sql"))
         }
     };
-    let (ns, subject) = (fenced.ns().as_str(), fenced.subject());
+    let ns = fenced.ns().as_str();
+    let subject = fenced.subject();
     // An update that changes nothing still takes the write lock, also in a
     // transaction that has only read so far. It comes before any look: a transaction
     // that has looked can only write if nobody else has since.

@@ -22,7 +22,8 @@ pub(crate) fn told(database: &Path) -> String {
     let held = [(database, None), (Path::new(&memory), Some(WRITE_LOCK))];
     let found = held.iter().find_map(|(file, byte)| {
         let file = fs::metadata(file).ok()?;
-        let (major, minor) = (rustix::fs::major(file.dev()), rustix::fs::minor(file.dev()));
+        let major = rustix::fs::major(file.dev());
+        let minor = rustix::fs::minor(file.dev());
         writer(&locks, &format!("{major:02x}:{minor:02x}:{}", file.ino()), *byte)
     });
     match found {
@@ -48,9 +49,13 @@ fn writer(locks: &str, file: &str, byte: Option<u64>) -> Option<u32> {
     locks.lines().find_map(|line| {
         let mut words = line.split_whitespace().skip(1);
         // One that only waits for a lock is listed with an arrow.
-        let (kind, _, mode) = (words.next()?, words.next()?, words.next()?);
-        let (process, locked) = (words.next()?, words.next()?);
-        let (from, to) = (words.next()?.parse::<u64>().ok()?, words.next()?);
+        let kind = words.next()?;
+        let _ = words.next()?;
+        let mode = words.next()?;
+        let process = words.next()?;
+        let locked = words.next()?;
+        let from = words.next()?.parse::<u64>().ok()?;
+        let to = words.next()?;
         let to = to.parse().unwrap_or(u64::MAX);
         let covers = byte.is_none_or(|byte| (from..=to).contains(&byte));
         let held = kind != "FLOCK" && mode == "WRITE" && locked == file && covers;

@@ -16,7 +16,8 @@ use crate::rows::{endpoints_text, incarnation, name, profile};
 /// Writes one entry.
 pub(crate) fn append(db: &Connection, ns: &str, entry: &Entry) -> Outcome<()> {
     let row = entry.what.columns();
-    let (member, profile) = (row.member.as_deref(), row.profile.as_deref());
+    let member = row.member.as_deref();
+    let profile = row.profile.as_deref();
     let mut insert = db.prepare_cached(include_str!("sql/journal_append.sql"))?;
     insert.execute(named_params! {
         ":ns": ns,
@@ -208,9 +209,11 @@ mod tests {
         db.execute_batch(include_str!("sql/schema.sql")).unwrap();
         let mut dice = tenure_testkit::Dice::new(3);
         let mut below = |most: usize| dice.below(most);
-        let (mut lines, mut errors) = (0, 0);
+        let mut lines = 0;
+        let mut errors = 0;
         for _ in 0..5_000 {
-            let (kind, number) = (KINDS[below(KINDS.len())], NUMBERS[below(NUMBERS.len())]);
+            let kind = KINDS[below(KINDS.len())];
+            let number = NUMBERS[below(NUMBERS.len())];
             let at = NUMBERS[1 + below(4)];
             // Every column is read, so that most have to be right for a line.
             let priority = [None, Some(3), Some(70_000)][below(3)];

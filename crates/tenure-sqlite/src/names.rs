@@ -15,14 +15,17 @@ impl Txn<'_> {
     /// Where the names of this namespace stand.
     pub(crate) fn names_at(&self) -> Outcome<NamesRow> {
         let found = self.one(include_str!("sql/names_at.sql"), params![self.ns], |row| {
-            let (rev, era, kept_from) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let rev = row.get(0)?;
+            let era = row.get(1)?;
+            let kept_from = row.get(2)?;
             Ok(NamesRow { rev: Rev::new(rev), era, kept_from: Rev::new(kept_from) })
         })?;
         Ok(found.unwrap_or_default())
     }
 
     pub(crate) fn write_names_at(&mut self, row: &NamesRow) -> Outcome<()> {
-        let (rev, kept_from) = (number(row.rev.get()), number(row.kept_from.get()));
+        let rev = number(row.rev.get());
+        let kept_from = number(row.kept_from.get());
         let values = params![self.ns, rev, number(row.era), kept_from];
         self.run(include_str!("sql/names_at_put.sql"), values)?;
         self.run(include_str!("sql/bindings_count.sql"), params![1, 0])?;

@@ -106,7 +106,8 @@ impl SqliteStore {
         let identity = Identity::of(&path, before)?;
         let id = schema::store_id(&reader, &path)?;
         let lives = if options.read_only { Lives::look(&path) } else { Lives::open(&path)? };
-        let (sightings, gone) = (Sightings::default(), Gone::default());
+        let sightings = Sightings::default();
+        let gone = Gone::default();
         let stirred = watch::Sender::new(0);
         let shared = Shared { path, id, options, boot, sightings, lives, stirred, gone, identity };
         let shared = Arc::new(shared);
@@ -186,7 +187,8 @@ impl Worker {
     /// Once, at opening: starts to count for the members of other boots, and
     /// removes the lock files of nobody.
     fn take_stock(&mut self) -> Result<()> {
-        let (nowhere, shared) = (Namespace::default(), self.shared());
+        let nowhere = Namespace::default();
+        let shared = self.shared();
         let boot = shared.boot.clone();
         self.look("taking stock", &nowhere, |txn| {
             let sql = include_str!("sql/member_elsewhere.sql");
@@ -221,7 +223,8 @@ fn within_batch(what: &str, count: usize) -> Result<()> {
 #[async_trait]
 impl Store for SqliteStore {
     async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined> {
-        let (asked, shared) = (join.clone(), Arc::clone(&self.inner.shared));
+        let asked = join.clone();
+        let shared = Arc::clone(&self.inner.shared);
         let namespace = ns.clone();
         let joined = move |worker: &mut Worker| {
             // The lock comes before the row, so that a row of this boot without
@@ -248,7 +251,8 @@ impl Store for SqliteStore {
     }
 
     async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
-        let (asked, shared) = (beat.clone(), Arc::clone(&self.inner.shared));
+        let asked = beat.clone();
+        let shared = Arc::clone(&self.inner.shared);
         let namespace = ns.clone();
         let life = beat.member.incarnation;
         self.lives().granted(life, beat.ttl);
@@ -269,7 +273,8 @@ impl Store for SqliteStore {
     }
 
     async fn leave(&self, ns: &Namespace, member: &MemberRef) -> Result<()> {
-        let (asked, namespace) = (member.clone(), ns.clone());
+        let asked = member.clone();
+        let namespace = ns.clone();
         let shared = Arc::clone(&self.inner.shared);
         let left = move |worker: &mut Worker| {
             let step = |txn: &mut Txn<'_>| {

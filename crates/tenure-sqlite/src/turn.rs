@@ -181,7 +181,8 @@ mod tests {
     #[test]
     fn the_next_ones_turn_comes_when_the_first_is_done() {
         let dir = tempfile::tempdir().unwrap();
-        let (a, b) = (line(&dir), line(&dir));
+        let a = line(&dir);
+        let b = line(&dir);
         let first = a.stand();
         assert!(is_first(&first));
         let mut second = b.stand();
@@ -196,7 +197,8 @@ mod tests {
     #[test]
     fn whoever_gives_up_keeps_nobody_waiting_and_leaves_one_thread_at_most() {
         let dir = tempfile::tempdir().unwrap();
-        let (a, b) = (line(&dir), line(&dir));
+        let a = line(&dir);
+        let b = line(&dir);
         let first = a.stand();
         drop(b.stand());
         assert!(matches!(b.stand(), Place::Nowhere), "one of its own still stands there");

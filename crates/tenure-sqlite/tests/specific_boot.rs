@@ -21,7 +21,8 @@ fn boot(key: &str, clock: &Arc<ManualClock>) -> SqliteOptions {
 #[tokio::test]
 async fn after_a_reboot_a_term_is_free_one_widened_ttl_later_and_not_before() {
     let place = Place::new();
-    let (a, b) = (member("a", 1), member("b", 2));
+    let a = member("a", 1);
+    let b = member("b", 2);
     let clock = Arc::new(ManualClock::new());
     let before = place.open_with(boot("first", &clock)).await;
     joins(&before, &a).await;
@@ -50,8 +51,10 @@ async fn after_a_reboot_a_term_is_free_one_widened_ttl_later_and_not_before() {
 #[tokio::test]
 async fn a_holder_on_another_host_that_beats_is_never_replaced() {
     let place = Place::new();
-    let (a, b) = (member("a", 1), member("b", 2));
-    let (here, there) = (Arc::new(ManualClock::new()), Arc::new(ManualClock::new()));
+    let a = member("a", 1);
+    let b = member("b", 2);
+    let here = Arc::new(ManualClock::new());
+    let there = Arc::new(ManualClock::new());
     // The two clocks are months apart, and neither is wrong.
     there.advance(Duration::from_secs(5_000_000));
     let first = place.open_with(boot("here", &here)).await;
@@ -84,7 +87,8 @@ async fn a_holder_on_another_host_that_beats_is_never_replaced() {
 #[tokio::test]
 async fn a_free_lock_of_another_boot_proves_nothing() {
     let place = Place::new();
-    let (a, b) = (member("a", 1), member("b", 2));
+    let a = member("a", 1);
+    let b = member("b", 2);
     let clock = Arc::new(ManualClock::new());
     let first = place.open_with(boot("here", &clock)).await;
     joins(&first, &a).await;
@@ -116,7 +120,8 @@ async fn a_free_lock_of_another_boot_proves_nothing() {
 async fn a_missing_lock_file_proves_nothing() {
     let place = Place::new();
     let store = place.open().await;
-    let (a, b) = (member("a", 1), member("b", 2));
+    let a = member("a", 1);
+    let b = member("b", 2);
     joins(&store, &a).await;
     joins(&store, &b).await;
     won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
@@ -162,7 +167,8 @@ async fn orphaned_lock_files_are_removed_at_opening() {
 #[tokio::test]
 async fn dropping_a_handle_does_not_hand_its_terms_over_early() {
     let place = Place::new();
-    let (a, b) = (member("a", 1), member("b", 2));
+    let a = member("a", 1);
+    let b = member("b", 2);
     let first = place.open().await;
     let second = place.open().await;
     joins(&first, &a).await;
@@ -196,7 +202,8 @@ async fn a_term_is_not_taken_while_somebody_works_under_it() {
     let place = Place::new();
     let (clock, options) = manual();
     let store = place.open_with(options).await;
-    let (a, b) = (member("a", 1), member("b", 2));
+    let a = member("a", 1);
+    let b = member("b", 2);
     joins(&store, &a).await;
     won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     let work = store.liveness_lock(a.incarnation).unwrap();
@@ -226,7 +233,8 @@ async fn giving_up_and_evicting_do_not_wait_for_those_who_work() {
     let place = Place::new();
     let (clock, options) = manual();
     let store = place.open_with(options).await;
-    let (a, b) = (member("a", 1), member("b", 2));
+    let a = member("a", 1);
+    let b = member("b", 2);
     joins(&store, &a).await;
     joins(&store, &b).await;
     let term = won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
@@ -251,7 +259,8 @@ async fn giving_up_and_evicting_do_not_wait_for_those_who_work() {
 #[tokio::test]
 async fn a_member_of_another_boot_is_counted_for_from_the_opening_on() {
     let place = Place::new();
-    let (a, b) = (member("a", 1), member("b", 2));
+    let a = member("a", 1);
+    let b = member("b", 2);
     let clock = Arc::new(ManualClock::new());
     let before = place.open_with(boot("first", &clock)).await;
     joins(&before, &a).await;

@@ -57,7 +57,8 @@ async fn a_fenced_write_commits_while_its_term_is_the_newest() {
 async fn a_fenced_write_of_a_deposed_leader_is_refused_with_the_newer_term() {
     let place = Place::new();
     let (store, term) = led(&place).await;
-    let (a, b) = (member("a", 1), member("b", 2));
+    let a = member("a", 1);
+    let b = member("b", 2);
     joins(&store, &b).await;
     store.release(&ns(), &give_back(&a, "e", term.number)).await.unwrap();
     let newer = won(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
@@ -182,7 +183,8 @@ async fn a_heartbeat_that_waited_past_its_ttl_is_answered_ended() {
     let other = place.sql();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let beating = {
-        let (store, beat) = (store.clone(), beat(&a));
+        let store = store.clone();
+        let beat = beat(&a);
         tokio::spawn(async move { store.heartbeat(&ns(), &beat).await.unwrap() })
     };
     // Long enough for it to be waiting; the answer is the same if it is not.

@@ -206,7 +206,8 @@ fn a_full_disk_is_an_error_and_after_it_everything_is_there() {
 
 async fn fill_the_disk(directory: &Path) {
     let store = SqliteStore::open(directory.join("t.db"), SqliteOptions::new()).await.unwrap();
-    let (a, ballast) = (member("a", 1), directory.join("ballast"));
+    let a = member("a", 1);
+    let ballast = directory.join("ballast");
     joins(&store, &a).await;
     let first = won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
     let full = fs::write(&ballast, vec![7; 4 << 20]).unwrap_err();

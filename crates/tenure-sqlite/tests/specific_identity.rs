@@ -93,7 +93,8 @@ fn a_file_that_is_mounted_by_itself_is_refused_and_its_directory_is_not() {
     let place = Place::new();
     drop(SqliteStore::open_blocking(place.path(), SqliteOptions::new()).unwrap());
     let there = tempfile::tempdir().unwrap();
-    let (file, directory) = (there.path().join("t.db"), there.path().join("dir"));
+    let file = there.path().join("t.db");
+    let directory = there.path().join("dir");
     fs::write(&file, "").unwrap();
     fs::create_dir(&directory).unwrap();
     let bind = |from: &Path, to: &Path| format!("mount --bind {from:?} {to:?}");
@@ -158,7 +159,8 @@ async fn a_leader_notices_at_its_next_heartbeat_that_a_file_is_not_the_one_it_ha
             let shown = file.display().to_string();
             let word = if let Harm::Replaced = how { "replaced" } else { "removed or renamed" };
             says(&error, &[&shown, word, "stop every process", "two leaders"]);
-            let (b, query) = (member("b", 2), Query::members());
+            let b = member("b", 2);
+            let query = Query::members();
             for error in [
                 store.join(&ns(), &join(&b)).await.unwrap_err(),
                 store.claim(&ns(), &claim(&me, "f", 2)).await.unwrap_err(),
@@ -250,8 +252,10 @@ async fn a_member_whose_work_file_is_not_the_one_that_is_locked_gives_up() {
 #[tokio::test]
 async fn a_lock_file_that_was_put_in_place_of_another_proves_no_death() {
     let place = Place::new();
-    let (first, second) = (place.open().await, place.open().await);
-    let (a, b) = (member("a", 1), member("b", 2));
+    let first = place.open().await;
+    let second = place.open().await;
+    let a = member("a", 1);
+    let b = member("b", 2);
     joins(&first, &a).await;
     joins(&second, &b).await;
     won(first.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());

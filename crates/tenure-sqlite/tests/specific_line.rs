@@ -22,7 +22,8 @@ async fn writers_wait_their_turn_but_one_who_is_stopped_at_the_head_stops_nobody
     line.push("-live/line");
     let head = std::fs::File::open(line).unwrap();
     rustix::fs::flock(&head, rustix::fs::FlockOperation::LockExclusive).unwrap();
-    let (ns, beat) = (ns(), beat(&me));
+    let ns = ns();
+    let beat = beat(&me);
     for n in 0..5 {
         let began = Instant::now();
         let written = tokio::time::timeout(Duration::from_secs(30), store.heartbeat(&ns, &beat));

@@ -159,7 +159,8 @@ async fn ended(store: &SqliteStore) -> Option<EndCause> {
 }
 
 async fn standby(place: &Place) -> (SqliteStore, MemberRef) {
-    let (store, me) = (place.open().await, member("heir", 2));
+    let store = place.open().await;
+    let me = member("heir", 2);
     store.join(&ns(), &Join { ttl: LONG, ..join(&me) }).await.unwrap();
     (store, me)
 }
@@ -173,7 +174,8 @@ async fn a_killed_leader_is_noticed_and_replaced_at_once() {
         let mut leader = start(ENTRY, "lead", &place.path());
         assert_eq!(leader.hears(), "won 1");
         let options = SqliteOptions::new().native_watch(native).poll(Duration::from_millis(50));
-        let (store, me) = (place.open_with(options).await, member("heir", 2));
+        let store = place.open_with(options).await;
+        let me = member("heir", 2);
         joins(&store, &me).await;
         let mut following = store.follow(&ns()).await.unwrap();
         held(store.claim(&ns(), &claim(&me, "e", 1)).await.unwrap());
@@ -294,7 +296,8 @@ async fn an_idle_standby_costs_next_to_nothing() {
     let mut standby = start(ENTRY, "stand by", &place.path());
     assert_eq!(standby.hears(), "standing by");
     let_pass(Duration::from_millis(200), "the cost of its start").await;
-    let (before, began) = (cpu_time(standby.id()), BootClock::read());
+    let before = cpu_time(standby.id());
+    let began = BootClock::read();
     for _ in 0..20 {
         let_pass(Duration::from_millis(200), "the pace of heartbeats").await;
         store.heartbeat(&ns(), &beat(&me)).await.unwrap();

@@ -17,7 +17,8 @@ use tenure_store::Store;
 /// Every step of a purge at an age of zero, and how long the longest took.
 async fn purge(store: &SqliteStore) -> (Purged, Duration) {
     let mut next = Some(Purge::older_than(Duration::ZERO));
-    let (mut all, mut longest) = (Purged::default(), Duration::ZERO);
+    let mut all = Purged::default();
+    let mut longest = Duration::ZERO;
     while let Some(step) = next {
         let began = Instant::now();
         let amended = store.amend(&ns(), &Amend::Purge(step.clone())).await.unwrap();
@@ -38,7 +39,8 @@ async fn registrations_and_drops_leave_empty_tables_in_a_file() {
         .map_or(20_000, |text| text.parse().expect("a number of names"));
     let place = Place::new();
     let store = place.open().await;
-    let (a, b) = (member("a", 1), member("b", 2));
+    let a = member("a", 1);
+    let b = member("b", 2);
     joins(&store, &a).await;
     joins(&store, &b).await;
     won(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());

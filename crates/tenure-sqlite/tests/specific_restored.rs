@@ -55,7 +55,8 @@ fn put_back(copy: &Path, file: &Path) {
 async fn a_file_copied_back_gives_out_no_number_twice() {
     let dir = tempfile::tempdir().unwrap();
     for ends in [&[""][..], &["", "-wal"][..]] {
-        let (file, copy) = (dir.path().join("t.db"), dir.path().join("copy.db"));
+        let file = dir.path().join("t.db");
+        let copy = dir.path().join("copy.db");
         let mut highest = terms(&file, 1, 3).await.1;
         for end in ends {
             if beside(&file, end).exists() {
@@ -83,7 +84,8 @@ async fn a_file_copied_back_gives_out_no_number_twice() {
 #[tokio::test]
 async fn joins_do_not_hide_that_a_file_was_copied_back() {
     let dir = tempfile::tempdir().unwrap();
-    let (file, copy) = (dir.path().join("t.db"), dir.path().join("copy.db"));
+    let file = dir.path().join("t.db");
+    let copy = dir.path().join("copy.db");
     terms(&file, 1, 1).await;
     fs::copy(&file, &copy).unwrap();
     let highest = terms(&file, 2, 3).await.1;
@@ -124,7 +126,8 @@ async fn tokens(file: &Path, texts: [&str; 3]) -> (Token, Token) {
 #[tokio::test]
 async fn a_file_copied_back_gives_out_no_token_twice() {
     let dir = tempfile::tempdir().unwrap();
-    let (file, copy) = (dir.path().join("t.db"), dir.path().join("copy.db"));
+    let file = dir.path().join("t.db");
+    let copy = dir.path().join("copy.db");
     let first = tokens(&file, ["a", "b", "c"]).await.1;
     for end in ["", "-wal"] {
         if beside(&file, end).exists() {
@@ -156,7 +159,8 @@ async fn a_file_copied_back_gives_out_no_token_twice() {
 #[tokio::test]
 async fn a_copy_of_the_file_alone_after_a_clean_exit_has_every_term() {
     let dir = tempfile::tempdir().unwrap();
-    let (file, copy) = (dir.path().join("t.db"), dir.path().join("copy.db"));
+    let file = dir.path().join("t.db");
+    let copy = dir.path().join("copy.db");
     let (_, last) = terms(&file, 1, 3).await;
     fs::copy(&file, &copy).unwrap();
     assert_eq!(terms(&copy, 2, 1).await.0, last.next());

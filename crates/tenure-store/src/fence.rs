@@ -104,7 +104,8 @@ impl<'a> Fenced<'a> {
     /// The refusal of what another store gave out. `here` says what the transaction is in.
     #[must_use]
     pub fn stranger(&self, here: impl Into<String>) -> FenceError {
-        let (what, from) = (self.to_string(), Box::new(self.store().clone()));
+        let what = self.to_string();
+        let from = Box::new(self.store().clone());
         FenceError::Stranger { what, from, here: here.into() }
     }
 
@@ -130,7 +131,8 @@ impl<'a> Fenced<'a> {
 /// `term 7 of election nightly`, `the binding of the name user/42 under token 9`.
 impl fmt::Display for Fenced<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (subject, number) = (self.subject(), self.number());
+        let subject = self.subject();
+        let number = self.number();
         match self {
             Self::Term(_) => write!(f, "term {number} of election {subject}"),
             Self::Name(_) => write!(f, "the binding of the name {subject} under token {number}"),

@@ -93,7 +93,8 @@ fn shake(tls: &Tls, host: &str, mut server: ServerConnection) -> Result<(), rust
 
 #[test]
 fn a_server_is_accepted_by_its_root_and_its_name() {
-    let (authority, stranger) = (Authority::new(), Authority::new());
+    let authority = Authority::new();
+    let stranger = Authority::new();
     let trusting = Tls::new().roots(Roots::PublicAnd(authority.root())).protocols(&["ours"]);
     shake(&trusting, "localhost", server(&authority, None)).unwrap();
     shake(&trusting, "elsewhere", server(&authority, None)).unwrap_err();
@@ -103,7 +104,8 @@ fn a_server_is_accepted_by_its_root_and_its_name() {
 
 #[test]
 fn a_lesser_check_looks_at_the_root_alone_or_at_nothing() {
-    let (authority, stranger) = (Authority::new(), Authority::new());
+    let authority = Authority::new();
+    let stranger = Authority::new();
     let any_host = Tls::new().roots(Roots::File(authority.root())).check(Check::AnyHost);
     shake(&any_host, "elsewhere", server(&authority, None)).unwrap();
     shake(&any_host, "localhost", server(&stranger, None)).unwrap_err();
@@ -133,7 +135,8 @@ fn a_client_shows_its_certificate_to_a_server_that_asks() {
 /// Each error says which option, which file, and what to do.
 #[test]
 fn files_that_cannot_be_used_are_named() {
-    let (authority, folder) = (Authority::new(), Folder::new());
+    let authority = Authority::new();
+    let folder = Folder::new();
     let (certificate, key) = authority.identity("one");
     let said = |tls: Tls| {
         let error = tls.config().unwrap_err();

@@ -50,7 +50,8 @@ pub fn each(at: Timestamp) -> Vec<Happening> {
     let election = ElectionName::new("wählen").expect("a name");
     let number = TermNumber::new(3);
     let profile = Profile::new(["h:1", "h:2"], [0, 255, 10]).expect("a profile");
-    let (reason, by) = (Note::new("why = so"), Note::new("who"));
+    let reason = Note::new("why = so");
+    let by = Note::new("who");
     let heir = Some(MemberId::new("h").expect("an id"));
     let term = Term { election: election.clone(), number, member: member.clone(), elected_at: at };
     let mut all = vec![
@@ -78,7 +79,9 @@ pub fn each(at: Timestamp) -> Vec<Happening> {
         if let ReleaseCause::Ended(cause) = cause {
             all.push(ended(member.clone(), cause));
         }
-        let (election, member, heir) = (election.clone(), member.clone(), heir.clone());
+        let election = election.clone();
+        let member = member.clone();
+        let heir = heir.clone();
         all.push(Happening::Released { election, number, member, cause, heir });
     }
     all

@@ -49,7 +49,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let tenure = runtime.block_on(Tenure::connect("memory:"))?;
     let leadership = runtime.block_on(tenure.election("bench").campaign())?;
 
-    let (mut clock, mut current) = (Vec::new(), Vec::new());
+    let mut clock = Vec::new();
+    let mut current = Vec::new();
     for _ in 0..SLICES {
         clock.push(slice(|| black_box(BootClock::read()).as_nanos() > 0));
         current.push(slice(|| leadership.is_current()));

@@ -181,7 +181,8 @@ mod tests {
         let mut timer = Timer::new(time.clone()).unwrap();
         let after = |millis| time.now() + Duration::from_millis(millis);
         for (first, then) in [(3_600_000, 20), (20, 60), (20, 20)] {
-            let (first, then) = (after(first), after(then));
+            let first = after(first);
+            let then = after(then);
             begin(&mut timer, first).await;
             begin(&mut timer, then).await;
             timer.until(Some(then)).await;

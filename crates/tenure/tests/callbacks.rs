@@ -39,13 +39,17 @@ fn stand(tenure: &Tenure, play: Play) -> (Heard, Stood) {
     let (say, heard) = mpsc::unbounded_channel();
     let Play { elected, stopping, panics } = play;
     let waits = Arc::new(Mutex::new((elected, stopping)));
-    let (first, second) = (waits.clone(), waits);
-    let (s1, s2, s3) = (say.clone(), say.clone(), say);
+    let first = waits.clone();
+    let second = waits;
+    let s1 = say.clone();
+    let s2 = say.clone();
+    let s3 = say;
     let callbacks = tenure
         .election("e")
         .on_elected(move |leadership: Leadership| {
             s1.send(format!("elected {}", leadership.token())).unwrap();
-            let (wait, say) = (first.lock().unwrap().0.take(), s1.clone());
+            let wait = first.lock().unwrap().0.take();
+            let say = s1.clone();
             async move {
                 let mut ends = Ends(say, "elected", false);
                 if let Some(wait) = wait {
@@ -57,7 +61,8 @@ fn stand(tenure: &Tenure, play: Play) -> (Heard, Stood) {
         })
         .on_stopping(move |_, why| {
             s2.send(format!("stopping {why:?}")).unwrap();
-            let (wait, say) = (second.lock().unwrap().1.take(), s2.clone());
+            let wait = second.lock().unwrap().1.take();
+            let say = s2.clone();
             async move {
                 let mut ends = Ends(say, "stopping", false);
                 if let Some(wait) = wait {
@@ -83,7 +88,8 @@ async fn hear(heard: &mut Heard) -> String {
 #[tokio::test]
 async fn callbacks_are_awaited_one_by_one_before_the_release() {
     let stage = Stage::new();
-    let (a, b) = (stage.connect("a").await.unwrap(), stage.connect("b").await.unwrap());
+    let a = stage.connect("a").await.unwrap();
+    let b = stage.connect("b").await.unwrap();
     let (start, elected) = oneshot::channel();
     let (stop, stopping) = oneshot::channel();
     let play = Play { elected: Some(elected), stopping: Some(stopping), panics: "" };

@@ -26,7 +26,8 @@ async fn a_campaign_survives_hours_of_outage_and_wins_after() {
     // H11: bounded retries. At most one in the 2.5 seconds of a heartbeat,
     // shortened by a quarter of jitter, for joins and for the hints each.
     let calls = stage.faults().counts();
-    let (joins, follows) = (calls.calls(StoreVerb::Join), calls.calls(StoreVerb::Follow));
+    let joins = calls.calls(StoreVerb::Join);
+    let follows = calls.calls(StoreVerb::Follow);
     assert!(joins < 7200 * 10 / 18 && follows < 7200, "{joins} joins, {follows} follows");
     stage.outage(false);
     stage.advance(secs(6)).await;

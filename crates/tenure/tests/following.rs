@@ -66,7 +66,8 @@ async fn a_slow_subscriber_skips_nothing_within_the_bound() {
 #[tokio::test]
 async fn a_subscriber_past_the_bound_is_told_how_many_it_skipped() {
     let (_stage, tenure, leadership) = leader().await;
-    let (election, other) = (tenure.election("e"), tenure.election("other"));
+    let election = tenure.election("e");
+    let other = tenure.election("other");
     let mut changes = election.subscribe().unwrap();
     let mut others = other.subscribe().unwrap();
     assert!(matches!(within(changes.next()).await, Some(Change::Leading(_))));
@@ -90,7 +91,8 @@ async fn a_subscriber_past_the_bound_is_told_how_many_it_skipped() {
 #[tokio::test]
 async fn an_observer_that_came_first_sees_the_first_election() {
     let stage = Stage::new();
-    let (watcher, a) = (stage.connect("w").await.unwrap(), stage.connect("a").await.unwrap());
+    let watcher = stage.connect("w").await.unwrap();
+    let a = stage.connect("a").await.unwrap();
     let mut observer = watcher.election("e").observe().unwrap();
     assert_eq!(see_term(&mut observer).await, (0, false));
     for number in 1..=3 {
@@ -133,7 +135,8 @@ async fn endpoints_and_metadata_arrive_byte_for_byte() {
 #[tokio::test]
 async fn an_observer_hears_after_an_outage_what_happened_meanwhile() {
     let stage = Stage::new();
-    let (w, a) = (stage.connect("w").await.unwrap(), stage.connect("a").await.unwrap());
+    let w = stage.connect("w").await.unwrap();
+    let a = stage.connect("a").await.unwrap();
     // It joined before the watch began, so the watch must ask who it is.
     a.join().unwrap();
     stage.settle().await;
@@ -259,7 +262,8 @@ async fn an_observation_ends_with_its_member() {
 #[tokio::test]
 async fn an_observation_survives_a_store_that_hangs() {
     let stage = Stage::new();
-    let (w, a) = (stage.connect("w").await.unwrap(), stage.connect("a").await.unwrap());
+    let w = stage.connect("w").await.unwrap();
+    let a = stage.connect("a").await.unwrap();
     stage.faults().script(StoreVerb::Read, [Fault::Hang, Fault::Hang]);
     stage.faults().script(StoreVerb::Follow, [Fault::Hang]);
     let mut observer = w.election("e").observe().unwrap();
@@ -275,7 +279,8 @@ async fn an_observation_survives_a_store_that_hangs() {
 #[tokio::test]
 async fn members_lists_the_live_and_nobody_else() {
     let stage = Stage::new();
-    let (a, b) = (stage.connect("a").await.unwrap(), stage.connect("b").await.unwrap());
+    let a = stage.connect("a").await.unwrap();
+    let b = stage.connect("b").await.unwrap();
     assert!(a.members().await.unwrap().is_empty(), "connected is not joined");
     a.join().unwrap();
     let campaign = stands(&stage, &b, 100).await;

@@ -91,7 +91,8 @@ async fn ended(tenure: &tenure::Tenure) -> ReleaseCause {
 #[tokio::test]
 async fn a_hand_over_goes_to_the_one_named() {
     let (stage, _a, leadership) = leader().await;
-    let (b, c) = (stage.connect("b").await.unwrap(), stage.connect("c").await.unwrap());
+    let b = stage.connect("b").await.unwrap();
+    let c = stage.connect("c").await.unwrap();
     let preferred = stands(&stage, &b, 900).await;
     let named = stands(&stage, &c, 1).await;
     within(leadership.hand_over(c.id())).await.unwrap();
@@ -109,7 +110,8 @@ async fn a_hand_over_goes_to_the_one_named() {
 #[tokio::test]
 async fn a_hand_over_to_one_who_is_gone_lapses() {
     let (stage, a, leadership) = leader().await;
-    let (b, c) = (stage.connect("b").await.unwrap(), stage.connect("c").await.unwrap());
+    let b = stage.connect("b").await.unwrap();
+    let c = stage.connect("c").await.unwrap();
     let rest = stands(&stage, &b, 100).await;
     let named = stands(&stage, &c, 100).await;
     let to = c.id().clone();

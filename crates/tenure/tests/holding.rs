@@ -49,7 +49,8 @@ fn releases(stage: &Stage) -> u64 {
 #[tokio::test]
 async fn a_job_keeps_the_term_until_it_has_drained() {
     let stage = Stage::new();
-    let (a, b) = (stage.connect("a").await.unwrap(), stage.connect("b").await.unwrap());
+    let a = stage.connect("a").await.unwrap();
+    let b = stage.connect("b").await.unwrap();
     let held = holder(&a);
     within(stage.until_led("e")).await.unwrap();
     let next = common::stands(&stage, &b, 100).await;
@@ -115,7 +116,8 @@ async fn a_job_that_never_ends_is_bounded_by_the_drain() {
 async fn a_hand_over_goes_to_the_one_named_also_beyond_the_drain() {
     let stage = Stage::new();
     let a = stage.connect_with(|m| m.id("a").drain(secs(4))).await.unwrap();
-    let (b, c) = (stage.connect("b").await.unwrap(), stage.connect("c").await.unwrap());
+    let b = stage.connect("b").await.unwrap();
+    let c = stage.connect("c").await.unwrap();
     let leadership = within(a.election("e").campaign()).await.unwrap();
     let preferred = common::stands(&stage, &b, 900).await;
     let named = common::stands(&stage, &c, 1).await;
@@ -273,7 +275,8 @@ async fn a_job_under_a_campaign_that_was_dropped_is_waited_for() {
 #[tokio::test]
 async fn a_shutdown_waits_for_all_work_and_bears_late_handles() {
     let (stage, a, leadership) = leader().await;
-    let (part, late) = (leadership.hold().unwrap(), leadership.hold().unwrap());
+    let part = leadership.hold().unwrap();
+    let late = leadership.hold().unwrap();
     drop(leadership);
     let closing = a.clone();
     let shutdown = tokio::spawn(async move { closing.shutdown().await });

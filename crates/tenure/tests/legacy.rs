@@ -10,7 +10,8 @@ use tenure_testkit::within;
 #[tokio::test]
 async fn what_is_left_goes_to_the_next_term_alone() {
     let stage = Stage::new();
-    let (a, b) = (stage.connect("a").await.unwrap(), stage.connect("b").await.unwrap());
+    let a = stage.connect("a").await.unwrap();
+    let b = stage.connect("b").await.unwrap();
     let first = a.election("e").campaign().await.unwrap();
     assert_eq!(first.inherited().await.unwrap(), None);
     within(first.leave_behind(b"17")).await.unwrap();
@@ -31,7 +32,8 @@ async fn what_is_left_goes_to_the_next_term_alone() {
 #[tokio::test]
 async fn a_deposed_leader_leaves_nothing() {
     let stage = Stage::new();
-    let (a, b) = (stage.connect("a").await.unwrap(), stage.connect("b").await.unwrap());
+    let a = stage.connect("a").await.unwrap();
+    let b = stage.connect("b").await.unwrap();
     let old = a.election("e").campaign().await.unwrap();
     let standing = tokio::spawn(async move { b.election("e").campaign().await.unwrap() });
     stage.settle().await;

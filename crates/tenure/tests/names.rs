@@ -30,7 +30,8 @@ async fn until_bound(tenure: &Tenure, name: &str) {
 #[tokio::test]
 async fn a_name_is_taken_once_and_the_refusal_says_by_whom() {
     let stage = Stage::new();
-    let (a, b) = (stage.connect("a").await.unwrap(), stage.connect("b").await.unwrap());
+    let a = stage.connect("a").await.unwrap();
+    let b = stage.connect("b").await.unwrap();
     let mine = a.names().take(name("user/42"), Value::at("10.0.0.7:9000").unwrap()).await.unwrap();
     assert!(mine.is_current());
     let refused = b.names().take(name("user/42"), Value::empty()).await.unwrap_err();
@@ -63,7 +64,8 @@ async fn a_name_is_renewed_and_lost_on_time() {
 #[tokio::test]
 async fn the_name_of_an_ended_owner_is_free_again() {
     let stage = Stage::new();
-    let (a, b) = (stage.connect("a").await.unwrap(), stage.connect("b").await.unwrap());
+    let a = stage.connect("a").await.unwrap();
+    let b = stage.connect("b").await.unwrap();
     let mine = a.names().take(name("n"), Value::empty()).await.unwrap();
     b.evict_now(a.id()).await.unwrap();
     let theirs = b.names().take(name("n"), Value::empty()).await.unwrap();
@@ -81,7 +83,8 @@ async fn the_name_of_an_ended_owner_is_free_again() {
 #[tokio::test]
 async fn what_nobody_holds_is_given_back() {
     let stage = Stage::new();
-    let (a, b) = (stage.connect("a").await.unwrap(), stage.connect("b").await.unwrap());
+    let a = stage.connect("a").await.unwrap();
+    let b = stage.connect("b").await.unwrap();
     drop(a.names().take(name("n"), Value::empty()).await.unwrap());
     stage.settle().await;
     let mine = b.names().take(name("n"), Value::empty()).await.unwrap();
@@ -117,7 +120,8 @@ async fn a_value_changes_under_its_token() {
 #[tokio::test]
 async fn many_names_are_taken_together() {
     let stage = Stage::new();
-    let (a, b) = (stage.connect("a").await.unwrap(), stage.connect("b").await.unwrap());
+    let a = stage.connect("a").await.unwrap();
+    let b = stage.connect("b").await.unwrap();
     let _seven = b.names().take(name("n7"), Value::empty()).await.unwrap();
     let all = (0..1_000).map(|n| (name(&format!("n{n}")), Value::empty()));
     let answers = a.names().take_all(all).await.unwrap();
@@ -169,7 +173,8 @@ async fn many_names_are_waited_for_no_longer_than_one() {
 #[tokio::test]
 async fn a_shutdown_gives_every_name_back() {
     let stage = Stage::new();
-    let (a, b) = (stage.connect("a").await.unwrap(), stage.connect("b").await.unwrap());
+    let a = stage.connect("a").await.unwrap();
+    let b = stage.connect("b").await.unwrap();
     let mine = a.names().take(name("n"), Value::empty()).await.unwrap();
     let ends = tokio::spawn(async move { a.shutdown().await });
     assert_eq!(within(mine.lost()).await, LostReason::Resigned);

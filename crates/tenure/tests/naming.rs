@@ -11,7 +11,8 @@ use tenure::testing::{Fault, Stage, StoreVerb};
 /// What every part of the interface that can call this process the leader says,
 /// without asking the store.
 fn leads_here(tenure: &Tenure) -> bool {
-    let (here, held) = (tenure.election("e").is_led_here(), tenure.status().leading);
+    let here = tenure.election("e").is_led_here();
+    let held = tenure.status().leading;
     assert_eq!(here, !held.is_empty(), "they agree: {held:?}");
     here
 }
@@ -19,7 +20,8 @@ fn leads_here(tenure: &Tenure) -> bool {
 /// What the store says of who leads.
 async fn named(tenure: &Tenure) -> Option<String> {
     let election = tenure.election("e");
-    let (leader, view) = (election.leader().await.unwrap(), election.view().await.unwrap());
+    let leader = election.leader().await.unwrap();
+    let view = election.view().await.unwrap();
     assert_eq!(leader, view.holder, "they agree");
     leader.map(|holder| holder.member.id.to_string())
 }
@@ -29,7 +31,8 @@ async fn named(tenure: &Tenure) -> Option<String> {
 #[tokio::test]
 async fn nobody_is_called_leader_without_a_term() {
     let stage = Stage::new();
-    let (a, b) = (stage.connect("a").await.unwrap(), stage.connect("b").await.unwrap());
+    let a = stage.connect("a").await.unwrap();
+    let b = stage.connect("b").await.unwrap();
     // Asking, and being a member, is not leading: not even of an empty election.
     a.join().unwrap();
     stage.settle().await;

@@ -39,7 +39,8 @@ async fn database() -> Client {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resignation_hands_over_and_the_fence_tells_them_apart() {
     let test = "hand-over";
-    let (a, b) = (connect(test, "a").await, connect(test, "b").await);
+    let a = connect(test, "a").await;
+    let b = connect(test, "b").await;
     assert_eq!(a.capabilities().watch, Watch::Native);
     let first = within(a.election("e").campaign()).await.unwrap();
     let stale = first.term().clone();
@@ -73,7 +74,8 @@ async fn a_resignation_hands_over_and_the_fence_tells_them_apart() {
 #[tokio::test(flavor = "multi_thread")]
 async fn terminated_sessions_cost_neither_the_term_nor_the_campaign() {
     let test = "terminated";
-    let (a, b) = (connect(test, "a").await, connect(test, "b").await);
+    let a = connect(test, "a").await;
+    let b = connect(test, "b").await;
     let leadership = within(a.election("e").campaign()).await.unwrap();
     let standing = b.election("e");
     let campaign = tokio::spawn(async move { standing.campaign().await.unwrap() });
@@ -94,7 +96,8 @@ async fn terminated_sessions_cost_neither_the_term_nor_the_campaign() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_knows_the_open_fence_that_it_waits_for() {
     let test = "held-up";
-    let (a, b) = (connect(test, "a").await, connect(test, "b").await);
+    let a = connect(test, "a").await;
+    let b = connect(test, "b").await;
     let first = within(a.election("e").campaign()).await.unwrap();
     let mut db = database().await;
     let process: i32 = db.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0);

@@ -31,7 +31,8 @@ async fn connect(url: &str, id: &str, ttl: Duration) -> Tenure {
 async fn a_server_that_is_restarted_ends_no_campaign() {
     let mut server = Server::start();
     let ttl = secs(2);
-    let (a, b) = (connect(&server.url(), "a", ttl).await, connect(&server.url(), "b", ttl).await);
+    let a = connect(&server.url(), "a", ttl).await;
+    let b = connect(&server.url(), "b", ttl).await;
     let leadership = within(a.election("e").campaign()).await.unwrap();
     let first = leadership.token();
     let standing = b.election("e");
@@ -50,7 +51,8 @@ async fn a_server_that_is_restarted_ends_no_campaign() {
     server.up();
 
     // One of them wins; when it resigns, so does the other.
-    let (mut of_a, mut of_b) = (of_a, of_b);
+    let mut of_a = of_a;
+    let mut of_b = of_b;
     let (won, other) = within(async {
         tokio::select! {
             won = &mut of_a => (won, of_b),

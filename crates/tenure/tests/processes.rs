@@ -144,7 +144,8 @@ async fn a_hundred_candidates_on_one_file_elect_one_leader() {
     let (won, mut wins) = tokio::sync::mpsc::unbounded_channel();
     let mut campaigns = tokio::task::JoinSet::new();
     for member in &members {
-        let (election, won) = (member.election("e"), won.clone());
+        let election = member.election("e");
+        let won = won.clone();
         campaigns.spawn(async move {
             let leadership = election.campaign().await.unwrap();
             won.send(leadership.clone()).unwrap();

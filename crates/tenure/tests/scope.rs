@@ -53,7 +53,8 @@ async fn work_is_cancelled_when_the_leadership_is_lost() {
 #[tokio::test]
 async fn the_term_is_released_after_the_work_has_drained() {
     let stage = Stage::new();
-    let (a, b) = (stage.connect("a").await.unwrap(), stage.connect("b").await.unwrap());
+    let a = stage.connect("a").await.unwrap();
+    let b = stage.connect("b").await.unwrap();
     let (drained, drains) = oneshot::channel::<()>();
     let (stopping, stops) = oneshot::channel();
     let election = a.election("e");

@@ -52,7 +52,8 @@ async fn an_election_that_is_led_here_already_is_told_and_the_others_go_on() {
     let mut campaigns = tenure.campaign_all(["d", "e", "f"]).unwrap();
     let refused = within(campaigns.next()).await.unwrap().unwrap_err();
     assert!(matches!(&refused, Error::AlreadyStanding(e) if e.as_str() == "e"), "{refused}");
-    let (d, f) = (within(campaigns.next()).await, within(campaigns.next()).await);
+    let d = within(campaigns.next()).await;
+    let f = within(campaigns.next()).await;
     assert_eq!(election(&d.unwrap().unwrap()), "d");
     assert_eq!(election(&f.unwrap().unwrap()), "f");
     assert!(within(campaigns.next()).await.is_none());

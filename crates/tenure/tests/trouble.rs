@@ -131,7 +131,8 @@ async fn a_read_without_an_answer_says_so() {
     within(stage.faults().called(StoreVerb::Amend, 1)).await;
     stage.settle().await;
     stage.advance(secs(3)).await;
-    let (read, write) = (within(read).await.unwrap(), within(write).await.unwrap());
+    let read = within(read).await.unwrap();
+    let write = within(write).await.unwrap();
     assert!(read.contains("did not answer within 2.5s; check that it runs"), "{read}");
     assert!(!read.contains("may have been applied"), "{read}");
     assert!(write.contains("may have been applied"), "{write}");

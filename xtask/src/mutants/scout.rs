@@ -80,8 +80,12 @@ pub(super) fn run(
             continue;
         };
         seen.insert(mutant.name.clone());
-        let (done, count, after) = (seen.len(), all.len(), from.elapsed().as_secs());
-        let (fate, by, seed) = (said.fate.name(), said.by, said.seed.unwrap_or_default());
+        let done = seen.len();
+        let count = all.len();
+        let after = from.elapsed().as_secs();
+        let fate = said.fate.name();
+        let by = said.by;
+        let seed = said.seed.unwrap_or_default();
         println!("{done:>4}/{count} {after:>5} s {fate:<8} {}  {by} {seed}", mutant.name);
         let entry = Entry { fate: said.fate, digest: mutant.digest.clone(), by };
         let broken = |_| Failure::new("a worker panicked");

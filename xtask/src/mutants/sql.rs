@@ -181,7 +181,8 @@ impl Reader<'_> {
     pub(super) fn joints(&self, from: usize, to: usize, word: &str) -> Vec<usize> {
         let depth = self.tokens[from].depth;
         let mut found = Vec::new();
-        let (mut cases, mut between) = (0_usize, 0_usize);
+        let mut cases = 0_usize;
+        let mut between = 0_usize;
         for place in (from..to).filter(|place| self.tokens[*place].depth == depth) {
             match () {
                 () if self.is(place, "CASE") => cases += 1,

@@ -32,7 +32,8 @@ pub(super) struct Token {
 pub(super) fn tokens(sql: &str) -> Vec<Token> {
     let bytes = sql.as_bytes();
     let mut found = Vec::new();
-    let (mut at, mut depth) = (0, 0_usize);
+    let mut at = 0;
+    let mut depth = 0_usize;
     while at < bytes.len() {
         let rest = &sql[at..];
         let byte = bytes[at];

@@ -56,8 +56,8 @@ impl Lives<'_> {
     /// conflicts and finds a live one, or it conflicts itself and is told that the life is
     /// over.
     pub(crate) async fn settle_life(&self, on: &HangsOn) -> Result<Hold> {
-        let (key, life) =
-            (self.parts.cells.keys.member(self.parts.ns, &on.life.id), on.life.incarnation);
+        let key = self.parts.cells.keys.member(self.parts.ns, &on.life.id);
+        let life = on.life.incarnation;
         if let Hold::Unproven { absent: true, .. } = self.parts.judge.hold_on(on) {
             self.mark_missing(on).await?;
             let now = self.parts.cells.now();

@@ -146,8 +146,8 @@ impl Lives<'_> {
     /// asks for, so that two heartbeats of three find their ttl in the record
     /// already. It is nobody's loss: nothing becomes free by its end.
     fn ttl_to_write(&self, beat: &Heartbeat) -> Duration {
-        let (key, life) =
-            (self.parts.cells.keys.member(self.parts.ns, &beat.member.id), beat.member.incarnation);
+        let key = self.parts.cells.keys.member(self.parts.ns, &beat.member.id);
+        let life = beat.member.incarnation;
         let memory = self.parts.cells.memory();
         let idle = !memory
             .holds_anything(&self.parts.cells.keys.elections(self.parts.ns), &beat.member)
@@ -165,8 +165,8 @@ impl Lives<'_> {
     /// The member's attention, if what is written already grants the ttl asked
     /// for, counted from now, with something to spare.
     fn already_granted(&self, beat: &Heartbeat) -> Option<u64> {
-        let (key, life) =
-            (self.parts.cells.keys.member(self.parts.ns, &beat.member.id), beat.member.incarnation);
+        let key = self.parts.cells.keys.member(self.parts.ns, &beat.member.id);
+        let life = beat.member.incarnation;
         let known = self.parts.cells.known::<MemberRecord>(&key)?;
         let record = &known.record;
         let memory = self.parts.cells.memory();

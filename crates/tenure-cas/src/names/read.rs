@@ -30,7 +30,8 @@ pub(crate) struct NameReader<'a> {
 
 impl<'a> NameReader<'a> {
     pub(crate) fn new(cells: &'a Cells, ns: &'a Namespace) -> Self {
-        let (judge, reader) = (Judge::new(cells, ns), Reader::new(cells, ns));
+        let judge = Judge::new(cells, ns);
+        let reader = Reader::new(cells, ns);
         Self { cells, ns, judge, reader, floor: Floor::new(cells, ns) }
     }
 }

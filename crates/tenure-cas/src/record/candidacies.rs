@@ -42,8 +42,10 @@ pub(crate) struct CandidacyRecord {
 
 impl CandidaciesRecord {
     pub(crate) fn new(member: &MemberRef, revision: u64) -> Self {
-        let (id, incarnation) = (member.id.clone(), member.incarnation);
-        let (elections, other) = (BTreeMap::new(), Map::new());
+        let id = member.id.clone();
+        let incarnation = member.incarnation;
+        let elections = BTreeMap::new();
+        let other = Map::new();
         Self { tenure: FORMAT, member: id, incarnation, revision, elections, other }
     }
 }

@@ -127,7 +127,8 @@ pub(crate) mod value {
 
     pub(crate) fn serialize<S: Serializer>(value: &Value, to: S) -> Result<S::Ok, S::Error> {
         let (data, data_hex) = readable(value.data());
-        let (endpoint, index) = (value.endpoint().map(str::to_owned), value.index().to_vec());
+        let endpoint = value.endpoint().map(str::to_owned);
+        let index = value.index().to_vec();
         Written { endpoint, index, data, data_hex }.serialize(to)
     }
 

@@ -95,7 +95,8 @@ impl ElectionRecord {
     /// Whatever stood before must have been vacated.
     pub(crate) fn begin(&mut self, win: &Win<'_>) {
         debug_assert!(self.holder.is_none());
-        let (member, incarnation) = (win.member.id.clone(), win.member.incarnation);
+        let member = win.member.id.clone();
+        let incarnation = win.member.incarnation;
         let elected_at_ms = win.at.unix_millis();
         self.number = win.number.get();
         self.won = Some(WonRecord { incarnation, nonce: win.nonce.get() });
@@ -145,7 +146,8 @@ impl ElectionRecord {
     /// The term that stands, as its winner is told of it.
     pub(crate) fn term(&self) -> Option<Term> {
         let holder = self.holder.as_ref()?;
-        let (election, number) = (self.election.clone(), self.number());
+        let election = self.election.clone();
+        let number = self.number();
         Some(Term { election, number, member: holder.member(), elected_at: holder.elected_at() })
     }
 
@@ -161,7 +163,8 @@ impl Past {
         let member = MemberRef::new(self.member.clone(), self.incarnation);
         let number = TermNumber::new(self.number);
         let elected_at = Timestamp::from_unix_millis(self.elected_at_ms);
-        let (name, holder) = (election.clone(), member.clone());
+        let name = election.clone();
+        let holder = member.clone();
         let term = Term { election: name, number, member: holder, elected_at };
         let elected = Entry { seq: Seq::START, at: elected_at, what: Happening::Elected { term } };
         let released = self.ended.as_ref().map(|ended| Entry {

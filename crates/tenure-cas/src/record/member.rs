@@ -204,7 +204,8 @@ impl Seen<MemberRecord> {
         apart: Duration,
         drift_ppm: u32,
     ) -> Duration {
-        let (newest, time) = (self.record.elapsed_ns, apart.saturating_mul(looks));
+        let newest = self.record.elapsed_ns;
+        let time = apart.saturating_mul(looks);
         let forgotten = (self.sights.len() + looks as usize).saturating_sub(SIGHTS as usize);
         let latest = self.sights.iter().skip(forgotten).filter_map(|(seen, then)| {
             let elapsed = newest.checked_sub(*then)?.saturating_add(time);

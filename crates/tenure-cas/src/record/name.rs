@@ -69,7 +69,8 @@ pub(crate) struct OwnerRecord {
 
 impl OwnerRecord {
     pub(crate) fn new(owner: &MemberRef, ttl: Duration) -> Self {
-        let (member, incarnation) = (owner.id.clone(), owner.incarnation);
+        let member = owner.id.clone();
+        let incarnation = owner.incarnation;
         Self { member, incarnation, ttl_ns: ttl, other: Map::new() }
     }
 

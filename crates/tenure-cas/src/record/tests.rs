@@ -64,7 +64,8 @@ fn damaged(seed: u64) -> Vec<u8> {
 fn damaged_records_are_refused_or_read_and_never_a_panic() {
     let key = "p/default/elections/nightly";
     decode::<ElectionRecord>(key, FULL.as_bytes()).expect("the whole record can be read");
-    let (mut refused, mut read) = (0, 0);
+    let mut refused = 0;
+    let mut read = 0;
     for seed in 0..20_000 {
         let bytes = damaged(seed);
         match decode::<ElectionRecord>(key, &bytes) {

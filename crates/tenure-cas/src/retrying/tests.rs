@@ -292,7 +292,8 @@ async fn what_was_told_stored_is_there_once_and_what_was_told_lost_is_not() {
             let register = register.clone();
             writers.push(tokio::spawn(async move { append_marks(&*register, writer).await }));
         }
-        let (mut stored, mut lost) = (Vec::new(), Vec::new());
+        let mut stored = Vec::new();
+        let mut lost = Vec::new();
         for writer in writers {
             let (s, l) = writer.await.unwrap();
             stored.extend(s);
@@ -313,9 +314,11 @@ async fn what_was_told_stored_is_there_once_and_what_was_told_lost_is_not() {
 /// Marks that were told to be stored, and marks that were told not to be. A mark
 /// that met a conflict is not used again: the conflict may be with itself.
 async fn append_marks(register: &dyn Register, writer: u8) -> (Vec<[u8; 2]>, Vec<[u8; 2]>) {
-    let (mut stored, mut lost) = (Vec::new(), Vec::new());
+    let mut stored = Vec::new();
+    let mut lost = Vec::new();
     for n in 0..8 {
-        let (mark, seen) = ([writer, n], register.load("k", None).await);
+        let mark = [writer, n];
+        let seen = register.load("k", None).await;
         let (mut bytes, expect) = match seen {
             Ok(Loaded::Found { bytes, version }) => (bytes, Expect::Version(version)),
             Ok(_) => (Vec::new(), Expect::Absent),

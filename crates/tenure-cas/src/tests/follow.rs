@@ -28,7 +28,8 @@ async fn is_quiet(following: &mut dyn Following) -> bool {
 #[tokio::test(start_paused = true)]
 async fn changes_are_hinted_and_heartbeats_are_not() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     let mut hints = following(&b).await;
     a.win("e", 1);
     assert_eq!(heard(&mut *hints).await.unwrap(), election("e"));
@@ -46,7 +47,8 @@ async fn changes_are_hinted_and_heartbeats_are_not() {
 #[tokio::test(start_paused = true)]
 async fn a_holder_that_stops_renewing_is_news() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     a.win("e", 1);
     let mut hints = following(&b).await;
     assert!(is_quiet(&mut *hints).await);
@@ -59,7 +61,8 @@ async fn a_holder_that_stops_renewing_is_news() {
 #[tokio::test(start_paused = true)]
 async fn a_look_that_failed_is_made_up_for_by_a_hint() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     a.win("e", 1);
     let mut hints = following(&b).await;
     wire.load_meets("elections", Fault::Fail);
@@ -73,7 +76,8 @@ async fn a_look_that_failed_is_made_up_for_by_a_hint() {
 #[tokio::test(start_paused = true)]
 async fn a_first_look_that_fails_is_tried_again() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     a.win("e", 1);
     wire.load_meets("elections", Fault::Fail);
     let mut hints = b.store.follow(&ns()).await.unwrap();
@@ -85,7 +89,8 @@ async fn a_first_look_that_fails_is_tried_again() {
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_is_dropped_loses_nothing() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     let mut hints = following(&b).await;
     a.win("e", 1);
     for _ in 0..200 {
@@ -152,7 +157,8 @@ async fn a_record_that_was_removed_before_it_was_followed_is_news() {
 #[tokio::test(start_paused = true)]
 async fn following_a_held_election_asks_nothing_before_its_ttl_is_over() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     a.win("e", 1);
     b.lose("e", 1);
     let mut hints = following(&b).await;

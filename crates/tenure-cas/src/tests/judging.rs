@@ -39,7 +39,8 @@ fn a_holder_first_seen_just_now_has_its_whole_ttl_left() {
 #[test]
 fn a_holder_that_renews_is_never_replaced() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     a.win("e", 1);
     for _ in 0..1_000 {
         a.clock.advance(TTL / 4);
@@ -54,7 +55,8 @@ fn a_holder_that_renews_is_never_replaced() {
 #[test]
 fn requests_of_operators_do_not_keep_a_dead_holder_alive() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     let operator = Process::new(&wire, "ops", 3);
     a.win("e", 1);
     b.lose("e", 1);
@@ -73,7 +75,8 @@ fn requests_of_operators_do_not_keep_a_dead_holder_alive() {
 #[test]
 fn first_sight_counts_from_after_the_answer_arrived() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     a.win("e", 1);
     let clock = b.clock.clone();
     wire.load_meets("members/a", Fault::Then(Box::new(move || clock.advance(TTL / 2))));
@@ -84,7 +87,8 @@ fn first_sight_counts_from_after_the_answer_arrived() {
 #[test]
 fn the_ttl_the_holder_wrote_is_waited_out() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     a.win("e", 1);
     let long = Heartbeat::new(a.me.clone(), TTL * 3);
     ready(a.store.heartbeat(&ns(), &long)).unwrap();
@@ -144,7 +148,8 @@ fn a_handle_counts_the_writes_of_its_own_members_from_their_start() {
 #[test]
 fn numbers_do_not_go_back_when_the_record_is_removed() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     a.win("e", 1);
     a.release("e", Some(1));
     assert_eq!(a.win("e", 2), 2);
@@ -163,7 +168,8 @@ fn numbers_do_not_go_back_when_the_record_is_removed() {
 #[test]
 fn whoever_reads_is_told_of_the_newest_term_though_its_former_holder_said_nothing() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     let reader = Process::new(&wire, "r", 3);
     a.win("e", 1);
     for _ in 0..3 {

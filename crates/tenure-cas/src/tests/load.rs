@@ -127,12 +127,14 @@ fn pass(members: &mut [&mut Member], time: Duration) {
 fn an_idle_follower_makes_at_most_one_and_a_half_requests_a_ttl() {
     for phase in [0, 400, 1_300, 2_100] {
         let shared = MemoryRegister::new();
-        let (mut a, mut b) = (Member::new(&shared, "a", 1), Member::new(&shared, "b", 2));
+        let mut a = Member::new(&shared, "a", 1);
+        let mut b = Member::new(&shared, "b", 2);
         a.stand(&named("e"));
         pass(&mut [&mut a, &mut b], Duration::from_millis(20_000 + phase));
         b.stand(&named("e"));
         pass(&mut [&mut a, &mut b], TTL * 5);
-        let (requests, writes) = (b.register.requests(), a.register.writes());
+        let requests = b.register.requests();
+        let writes = a.register.writes();
         let ttls = 200;
         pass(&mut [&mut a, &mut b], TTL * ttls);
         let made = b.register.requests() - requests;
@@ -152,7 +154,8 @@ fn the_leader_of_ten_thousand_elections_makes_one_write_an_interval() {
     names.iter().for_each(|name| a.stand(name));
     pass(&mut [&mut a], TTL);
     assert_eq!(a.leads.len(), 10_000);
-    let (requests, writes) = (a.register.requests(), a.register.writes());
+    let requests = a.register.requests();
+    let writes = a.register.writes();
     pass(&mut [&mut a], TTL * 2);
     assert_eq!(a.register.writes() - writes, 8);
     assert_eq!(a.register.requests() - requests, 8);
@@ -186,7 +189,8 @@ fn taken_over_after(a: &mut Member, b: &mut Member, time: Duration) -> Duration 
 fn a_dead_leader_is_replaced_within_a_ttl_and_a_seventh_of_its_last_heartbeat() {
     for death in 0..60 {
         let shared = MemoryRegister::new();
-        let (mut a, mut b) = (Member::new(&shared, "a", 1), Member::new(&shared, "b", 2));
+        let mut a = Member::new(&shared, "a", 1);
+        let mut b = Member::new(&shared, "b", 2);
         let time = TTL * (5 + death) + Duration::from_millis(170) * death;
         let since = taken_over_after(&mut a, &mut b, time);
         assert!(since <= TTL * 115 / 100, "nobody leads {since:?} after the last heartbeat");
@@ -228,7 +232,8 @@ fn clocks_that_are_far_apart_delay_a_take_over_by_no_more_than_is_stated() {
 fn a_resignation_is_heard_of_within_one_look() {
     for moment in 0..20 {
         let shared = MemoryRegister::new();
-        let (mut a, mut b) = (Member::new(&shared, "a", 1), Member::new(&shared, "b", 2));
+        let mut a = Member::new(&shared, "a", 1);
+        let mut b = Member::new(&shared, "b", 2);
         a.stand(&named("e"));
         b.stand(&named("e"));
         pass(&mut [&mut a, &mut b], TTL * 8 + Duration::from_millis(530) * moment);

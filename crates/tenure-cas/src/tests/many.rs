@@ -8,7 +8,8 @@ fn bids(names: &[&str]) -> Vec<Bid> {
 }
 
 fn try_claim(of: &Process, bids: &[Bid]) -> Result<Claims> {
-    let (member, bids) = (of.me.clone(), bids.to_vec());
+    let member = of.me.clone();
+    let bids = bids.to_vec();
     let claim = Claim::new(member, TTL, bids);
     ready(of.store.claim(&ns(), &claim))
 }
@@ -55,7 +56,8 @@ fn a_bid_whose_answer_is_lost_is_open_and_wins_the_same_term_when_repeated() {
 #[test]
 fn a_holder_that_cannot_be_looked_at_leaves_only_what_it_holds_open() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     a.win("f", 1);
     a.win("g", 2);
     assert_eq!(claim(&b, &bids(&["e", "f", "g"])), "+--");

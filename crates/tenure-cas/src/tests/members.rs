@@ -29,7 +29,8 @@ fn candidates_are_ranked_by_priority_and_then_by_who_stood_first() {
 fn a_vacancy_is_kept_for_its_heir_until_the_grace_runs_out() {
     let wire = Wire::default();
     let a = Process::joined(&wire, "a", 1);
-    let (b, c) = (Process::joined(&wire, "b", 2), Process::joined(&wire, "c", 3));
+    let b = Process::joined(&wire, "b", 2);
+    let c = Process::joined(&wire, "c", 3);
     a.win("e", 1);
     b.bid_with("e", 1, 100);
     c.bid_with("e", 1, 200);
@@ -52,7 +53,8 @@ fn a_vacancy_is_kept_for_its_heir_until_the_grace_runs_out() {
 fn a_vacancy_is_not_kept_for_one_who_no_longer_stands() {
     let wire = Wire::default();
     let a = Process::joined(&wire, "a", 1);
-    let (b, c) = (Process::joined(&wire, "b", 2), Process::joined(&wire, "c", 3));
+    let b = Process::joined(&wire, "b", 2);
+    let c = Process::joined(&wire, "c", 3);
     a.win("e", 1);
     b.bid_with("e", 1, 100);
     c.bid_with("e", 1, 200);
@@ -68,7 +70,8 @@ fn a_vacancy_is_not_kept_for_one_who_no_longer_stands() {
 fn an_expired_holder_is_ended_in_favour_of_the_preferred_candidate() {
     let wire = Wire::default();
     let a = Process::joined(&wire, "a", 1);
-    let (b, c) = (Process::joined(&wire, "b", 2), Process::joined(&wire, "c", 3));
+    let b = Process::joined(&wire, "b", 2);
+    let c = Process::joined(&wire, "c", 3);
     a.win("e", 1);
     b.bid_with("e", 1, 100);
     c.bid_with("e", 1, 200);
@@ -91,7 +94,8 @@ fn an_expired_holder_is_ended_in_favour_of_the_preferred_candidate() {
 #[test]
 fn a_member_that_leaves_frees_what_it_holds_and_disappears() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     a.win("e", 1);
     a.win("f", 1);
     b.win("g", 1);
@@ -112,7 +116,8 @@ fn a_member_that_leaves_frees_what_it_holds_and_disappears() {
 #[test]
 fn members_that_do_not_beat_are_not_listed_and_their_records_are_collected() {
     let wire = Wire::default();
-    let (_a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let _a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     assert_eq!(b.members().len(), 2);
     for _ in 0..2 {
         b.clock.advance(WIDE / 2);
@@ -165,7 +170,8 @@ fn a_join_whose_answer_was_lost_is_repeated_without_harm() {
 fn a_bid_that_is_lost_again_writes_nothing() {
     let wire = Wire::default();
     let a = Process::joined(&wire, "a", 1);
-    let (b, c) = (Process::joined(&wire, "b", 2), Process::joined(&wire, "c", 3));
+    let b = Process::joined(&wire, "b", 2);
+    let c = Process::joined(&wire, "c", 3);
     a.win("e", 1);
     b.bid_with("e", 1, 100);
     c.bid_with("e", 1, 200);
@@ -187,7 +193,8 @@ fn a_bid_that_is_lost_again_writes_nothing() {
 #[test]
 fn a_bid_that_is_lost_does_not_shorten_the_life_of_its_member() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     let idle = Heartbeat::new(a.me.clone(), TTL * 4);
     ready(a.store.heartbeat(&ns(), &idle)).unwrap();
     wire.swap_meets("elections", Fault::First(Box::new(move || assert_eq!(b.win("e", 1), 1))));
@@ -238,7 +245,8 @@ fn a_member_waits_for_ten_thousand_elections_and_no_more() {
 #[test]
 fn only_what_is_waited_for_is_written_down() {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     a.win("e", 1);
     assert!(ready(wire.list("tenure/default/standing/")).unwrap().is_empty());
     b.lose("e", 1);

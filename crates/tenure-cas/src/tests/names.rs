@@ -71,7 +71,8 @@ fn take(text: &str, nonce: u64) -> BindOp {
 
 fn pair() -> (Wire, Process, Process) {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     (wire, a, b)
 }
 
@@ -209,7 +210,8 @@ fn recreated(prepare: impl Fn(&Process)) -> (u64, u64) {
     let (wire, t, c) = pair();
     prepare(&t);
     let number = Arc::new(Mutex::new(0));
-    let (other, noted) = (c.clone(), number.clone());
+    let other = c.clone();
+    let noted = number.clone();
     let meanwhile = move || {
         let token = other.takes("n", 1);
         let value = Value::empty();
@@ -270,7 +272,8 @@ fn a_take_whose_second_look_failed_is_open_and_is_numbered_when_it_is_repeated()
 #[test]
 fn a_newcomer_before_the_heartbeat_of_a_bind_undoes_it() {
     let wire = Wire::default();
-    let (old, new) = (Process::joined(&wire, "a", 1), Process::new(&wire, "a", 2));
+    let old = Process::joined(&wire, "a", 1);
+    let new = Process::new(&wire, "a", 2);
     let newcomer = new.clone();
     let joins = move || assert!(matches!(newcomer.join(true), Joined::In { .. }));
     wire.swap_meets("members/a", Fault::First(Box::new(joins)));
@@ -283,7 +286,8 @@ fn a_newcomer_before_the_heartbeat_of_a_bind_undoes_it() {
 #[test]
 fn a_newcomer_after_the_heartbeat_of_a_bind_waits_though_a_listing_shows_nothing() {
     let wire = Wire::default();
-    let (old, new) = (Process::joined(&wire, "a", 1), Process::new(&wire, "a", 2));
+    let old = Process::joined(&wire, "a", 1);
+    let new = Process::new(&wire, "a", 2);
     wire.let_listings_lag();
     let owner = old.clone();
     let takes = move || assert_eq!(owner.takes("n", 1), 1);

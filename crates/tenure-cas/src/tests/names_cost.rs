@@ -125,7 +125,8 @@ async fn a_thousand_names_in_one_request_cost_a_load_and_a_swap_each() {
 /// many to leave, and to have one's place taken.
 async fn cost_of_an_end(owned: usize) -> [[usize; 3]; 2] {
     let shared = MemoryRegister::new();
-    let (dead, leaver) = (Owner::joined(&shared, "dead", 1).await, Owner::joined(&shared, "l", 2));
+    let dead = Owner::joined(&shared, "dead", 1).await;
+    let leaver = Owner::joined(&shared, "l", 2);
     let leaver = leaver.await;
     for part in texts(owned).chunks(1_000) {
         assert_eq!(dead.take(part, 1).await, part.len());
@@ -149,7 +150,8 @@ async fn cost_of_an_end(owned: usize) -> [[usize; 3]; 2] {
 /// M5, Q6: to end an owner of 100,000 names and to take one of them costs what one costs.
 #[tokio::test(flavor = "current_thread")]
 async fn ending_an_owner_of_very_many_names_costs_what_one_costs() {
-    let (one, many) = (cost_of_an_end(200).await, cost_of_an_end(100_000).await);
+    let one = cost_of_an_end(200).await;
+    let many = cost_of_an_end(100_000).await;
     assert_eq!(many, one);
     assert!(one[0][0] <= 8 && one[1][0] <= 8, "{one:?}");
 }

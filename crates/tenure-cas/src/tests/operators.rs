@@ -4,7 +4,8 @@ use super::*;
 
 fn pair() -> (Wire, Process, Process) {
     let wire = Wire::default();
-    let (a, b) = (Process::joined(&wire, "a", 1), Process::joined(&wire, "b", 2));
+    let a = Process::joined(&wire, "a", 1);
+    let b = Process::joined(&wire, "b", 2);
     (wire, a, b)
 }
 

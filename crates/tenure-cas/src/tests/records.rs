@@ -223,11 +223,14 @@ fn a_record_stays_small_however_many_terms_there_were() {
     let profile = profile.unwrap();
     let mut record = ElectionRecord::vacant(named(&long("\"")), TermNumber::NONE);
     for number in 1..=1_000 {
-        let (number, nonce) = (TermNumber::new(number), Nonce::new(u64::MAX));
+        let number = TermNumber::new(number);
+        let nonce = Nonce::new(u64::MAX);
         let at = Timestamp::from_unix_millis(u64::MAX);
         let heir = Some((who.id.clone(), Duration::MAX));
         record.vacate(ReleaseCause::SteppedDown, heir, at);
-        let (member, priority, profile) = (&who, Priority::default(), &profile);
+        let member = &who;
+        let priority = Priority::default();
+        let profile = &profile;
         record.begin(&Win { number, member, nonce, ttl: TTL, priority, profile, at });
     }
     assert_eq!(record.history.len(), HISTORY);

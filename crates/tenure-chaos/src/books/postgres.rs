@@ -51,7 +51,8 @@ impl Postgres {
     }
 
     pub(crate) async fn loose_write(&mut self, row: &Row) -> Outcome {
-        let (term, value) = (signed(row.term), signed(row.value));
+        let term = signed(row.term);
+        let value = signed(row.value);
         let counter = "UPDATE chaos_counter SET value = $1 WHERE name = 'loose'";
         in_time("write the loose counter", self.0.execute(counter, &[&value])).await?;
         let set = "INSERT INTO chaos_loose VALUES ($1, $2, $3)";
@@ -63,7 +64,8 @@ impl Postgres {
         let read = format!("SELECT element, term, value FROM chaos_{name}");
         let rows = in_time("read a set", self.0.query(&read, &[])).await?;
         let rows = rows.iter().map(|row| {
-            let (term, value) = (unsigned(row.get(1)), unsigned(row.get(2)));
+            let term = unsigned(row.get(1));
+            let value = unsigned(row.get(2));
             Row { element: row.get(0), term, value }
         });
         let rows = rows.collect();

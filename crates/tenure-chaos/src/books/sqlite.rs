@@ -57,7 +57,8 @@ impl Sqlite {
     }
 
     pub(crate) fn loose_write(&mut self, row: &Row) -> Outcome {
-        let (term, value) = (signed(row.term), signed(row.value));
+        let term = signed(row.term);
+        let value = signed(row.value);
         self.0
             .execute("UPDATE chaos_counter SET value = ?1 WHERE name = 'loose'", [value])
             .doing(|| "write the loose counter".into())?;
@@ -81,7 +82,8 @@ impl Sqlite {
             let mut select =
                 self.0.prepare(&format!("SELECT element, term, value FROM chaos_{name}"))?;
             let rows = select.query_map([], |row| {
-                let (term, value) = (unsigned(row.get(1)?), unsigned(row.get(2)?));
+                let term = unsigned(row.get(1)?);
+                let value = unsigned(row.get(2)?);
                 Ok(Row { element: row.get(0)?, term, value })
             })?;
             rows.collect()

@@ -110,13 +110,15 @@ pub(super) fn check(
             }
         }
         found.extend(worst.map(|first| {
-            let (first, second) = (first.clone(), second.clone());
+            let first = first.clone();
+            let second = second.clone();
             Violation::Beside { first, second }
         }));
         if let Some(earlier) =
             before.iter().max_by_key(|f| f.term).filter(|f| f.term >= second.term)
         {
-            let (earlier, later) = (earlier.clone(), second.clone());
+            let earlier = earlier.clone();
+            let later = second.clone();
             found.push(Violation::CommandNotRising { earlier, later });
         }
     }

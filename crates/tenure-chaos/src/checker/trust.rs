@@ -48,13 +48,15 @@ pub(super) fn check(
         excused += excusable.len();
         if let Some(first) = broken.into_iter().max_by_key(|first| first.to) {
             let first: &TrustSpan = first;
-            let (first, second) = (first.clone(), second.clone());
+            let first = first.clone();
+            let second = second.clone();
             found.push(Violation::Overlap { first, second });
         }
         if let Some(earlier) =
             before.iter().max_by_key(|r| r.term).filter(|r| r.term >= second.term)
         {
-            let (earlier, later) = (earlier.clone(), second.clone());
+            let earlier = earlier.clone();
+            let later = second.clone();
             found.push(Violation::NotRising { earlier, later });
         }
     }

@@ -21,7 +21,8 @@ pub(crate) async fn lost(tenure: &Tenure, hold: &Hold, reason: LostReason) {
         Hold::Name(registration) => return lost_name(tenure, registration, reason),
     };
     let term = leadership.term();
-    let (number, election) = (term.number, &term.election);
+    let number = term.number;
+    let election = &term.election;
     match reason {
         // The guardian's deadlines are told as they come, and so is a request to stop.
         LostReason::Resigned | LostReason::SteppedDown | LostReason::TrustEnded => {}
@@ -53,7 +54,8 @@ pub(crate) async fn lost(tenure: &Tenure, hold: &Hold, reason: LostReason) {
 }
 
 fn lost_name(tenure: &Tenure, name: &Registration, reason: LostReason) {
-    let (token, name) = (name.token(), name.name());
+    let token = name.token();
+    let name = name.name();
     match reason {
         LostReason::RolledBack => say(&format!(
             "the store was rolled back, and token {token} of {name} may be among what it has \

@@ -128,7 +128,8 @@ fn election_row<'a>(app: &App, view: &'a ElectionView) -> Row<'a> {
 fn bar(left: Duration, ttl: Duration) -> Line<'static> {
     let part = left.as_secs_f64() / ttl.as_secs_f64().max(f64::MIN_POSITIVE);
     let eighths = (0..=BAR * 8).rev().find(|n| *n as f64 <= part * (BAR * 8) as f64).unwrap_or(0);
-    let (full, rest) = (eighths / 8, eighths % 8);
+    let full = eighths / 8;
+    let rest = eighths % 8;
     let mut text: String = "█".repeat(full);
     text.extend([' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'].get(rest).filter(|_| rest > 0));
     let pad = BAR.saturating_sub(text.chars().count());

@@ -38,7 +38,8 @@ pub(crate) async fn fence(context: &Context, args: &FenceArgs) -> Outcome {
     election_name(&args.name)?;
     let operator = context.look().await?;
     let newest = operator.election(&args.name).view().await?.number.get();
-    let (asked, name) = (args.term, &args.name);
+    let asked = args.term;
+    let name = &args.name;
     let (exit, text) = match asked.cmp(&newest) {
         std::cmp::Ordering::Equal if asked == 0 => {
             (Exit::NotFound, format!("{name} has had no term yet; numbers begin with 1"))

@@ -63,7 +63,8 @@ struct Seen {
 const ASKED: usize = 20;
 
 async fn vacancies(operator: &Operator, views: Vec<ElectionView>) -> Outcome<Vec<Seen>> {
-    let (mut seen, mut asked) = (Vec::new(), 0);
+    let mut seen = Vec::new();
+    let mut asked = 0;
     for view in views {
         let vacant = view.holder.is_none() && view.number.get() > 0 && asked < ASKED;
         let mut ended = None;
@@ -109,7 +110,8 @@ impl Seen {
     fn why_vacant(&self) -> Option<String> {
         let past = self.ended.as_ref()?;
         let (at, cause) = past.ended?;
-        let (number, id) = (past.term.number, &past.term.member.id);
+        let number = past.term.number;
+        let id = &past.term.member.id;
         let at = moment(at);
         let how = Cause::from(cause);
         let cooling = match self.stepped_down() {
@@ -232,7 +234,8 @@ fn details(out: Output, seen: &Seen) -> Outcome<()> {
         facts.fact("held up", Tone::Warn, held_up.to_string());
     }
     for (at, candidate) in waiting(view).enumerate() {
-        let (id, priority) = (&candidate.member.id, candidate.priority.get());
+        let id = &candidate.member.id;
+        let priority = candidate.priority.get();
         let waits = span::roughly(candidate.waiting);
         let name = if at == 0 { "candidates" } else { "" };
         facts.fact(name, Tone::Plain, format!("{id}, priority {priority}, waiting {waits}"));

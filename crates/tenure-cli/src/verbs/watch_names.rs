@@ -128,7 +128,8 @@ impl Lines {
             return Ok(());
         }
         if self.out.json {
-            let (rev, name) = (rev.get(), name.to_owned());
+            let rev = rev.get();
+            let name = name.to_owned();
             return self.out.value_line(&NameChange {
                 rev,
                 name,

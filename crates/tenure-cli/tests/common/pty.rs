@@ -47,7 +47,8 @@ impl Pty {
                 }
             }
         });
-        let (rows, columns) = (NonZero::new(30).unwrap(), NonZero::new(110).unwrap());
+        let rows = NonZero::new(30).unwrap();
+        let columns = NonZero::new(110).unwrap();
         Self { child, keys, output, screen: vt100::Parser::new(rows, columns, 0) }
     }
 

@@ -15,13 +15,15 @@ pub(super) fn step_down(
     to: Option<&str>,
 ) -> Outcome<Amend> {
     let to = to.map(MemberId::new).transpose()?;
-    let (reason, by) = (Note::new("node drain"), Note::new("ops"));
+    let reason = Note::new("node drain");
+    let by = Note::new("ops");
     Ok(Amend::StepDown { election: election(name)?, number, to, reason, by })
 }
 
 /// E5: stored with its term, and found without any notification.
 pub(crate) async fn a_step_down_is_kept_with_its_term_and_heard_of(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     b.lose("e").await?;
     let before = a.alive().await?;
@@ -59,7 +61,8 @@ pub(crate) async fn a_step_down_of_another_term_is_superseded(world: &World<'_>)
 
 /// E5: nobody leads, so nobody is asked.
 pub(crate) async fn a_step_down_of_nobody_is_answered_vacant(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     same!(world.amend(step_down("e", None, None)?).await?, Amended::Vacant, "never won");
     let term = a.win("e").await?;
     a.resign(&term).await?;
@@ -78,7 +81,8 @@ pub(crate) async fn a_successor_must_be_a_live_candidate_that_may_lead(
     world: &World<'_>,
 ) -> Outcome {
     let a = world.member("a").await?;
-    let (bystander, never) = (world.member("bystander").await?, world.member("never").await?);
+    let bystander = world.member("bystander").await?;
+    let never = world.member("never").await?;
     let gone = world.member("gone").await?;
     a.win("e").await?;
     never.lose_by("e", How::priority(0)).await?;
@@ -97,7 +101,8 @@ pub(crate) async fn a_successor_must_be_a_live_candidate_that_may_lead(
 
 /// E5: the newest request is the one that counts.
 pub(crate) async fn a_newer_step_down_replaces_the_older(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     a.win("e").await?;
     b.lose("e").await?;
     world.amend(step_down("e", None, None)?).await?;
@@ -109,7 +114,8 @@ pub(crate) async fn a_newer_step_down_replaces_the_older(world: &World<'_>) -> O
 
 /// E5: the request ends with its term.
 pub(crate) async fn a_step_down_ends_with_its_term(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     world.amend(step_down("e", None, None)?).await?;
     a.resign(&term).await?;
@@ -124,7 +130,8 @@ pub(crate) async fn a_step_down_ends_with_its_term(world: &World<'_>) -> Outcome
 
 /// E6.
 pub(crate) async fn nobody_is_newly_elected_during_a_pause(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     world.pause("e").await?;
     world.pause("fresh").await?;
@@ -143,7 +150,8 @@ pub(crate) async fn nobody_is_newly_elected_during_a_pause(world: &World<'_>) ->
 
 /// E6: nor does the incumbent begin a new term.
 pub(crate) async fn the_incumbent_keeps_its_term_during_a_pause(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     world.pause("e").await?;
     a.lose("e").await?;
@@ -180,7 +188,8 @@ pub(crate) async fn pausing_or_resuming_twice_changes_nothing(world: &World<'_>)
 pub(crate) async fn an_evicted_member_is_ended_but_its_terms_stand_for_its_ttl(
     world: &World<'_>,
 ) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     let amended = world.evict("a", false).await?;
     let to_a = matches!(&amended, Amended::Done { member: Some(m), .. } if *m == a.me);
@@ -197,7 +206,8 @@ pub(crate) async fn an_evicted_member_is_ended_but_its_terms_stand_for_its_ttl(
 pub(crate) async fn what_an_evicted_member_held_is_free_after_its_ttl(
     world: &World<'_>,
 ) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     a.fade(world.unit()).await?;
     world.evict("a", false).await?;
@@ -209,7 +219,8 @@ pub(crate) async fn what_an_evicted_member_held_is_free_after_its_ttl(
 
 /// An operator who knows better does not wait.
 pub(crate) async fn evicting_at_once_frees_everything_now(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     let amended = world.evict("a", true).await?;
     let to_a = matches!(&amended, Amended::Done { member: Some(m), .. } if *m == a.me);
@@ -224,7 +235,8 @@ pub(crate) async fn evicting_at_once_frees_everything_now(world: &World<'_>) -> 
 
 /// There is nobody to evict.
 pub(crate) async fn evicting_nobody_is_an_answer(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     same!(world.evict("unheard-of", true).await?, Amended::NoSuchMember, "never joined");
     b.leave().await?;
     same!(world.evict("b", false).await?, Amended::NoSuchMember, "gone");

@@ -14,7 +14,8 @@ use crate::world::World;
 
 /// A store says the same of itself to every caller.
 pub(crate) async fn every_handle_claims_the_same(world: &World<'_>) -> Outcome {
-    let (first, second) = (world.capabilities().await, world.capabilities().await);
+    let first = world.capabilities().await;
+    let second = world.capabilities().await;
     same!(first, second, "what two handles claim");
     ensure!(!first.name.is_empty(), "the store has a name");
     ensure!(first.batch >= 1, "a store takes at least one bid at a time");
@@ -53,7 +54,8 @@ pub(crate) async fn expiry_is_judged_by_whom_it_is_claimed(world: &World<'_>) ->
 /// M4: a dropped connection proves nothing. Where the store claims to prove
 /// deaths, the living are still not declared dead.
 pub(crate) async fn nobody_is_ended_without_proof(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     if !world.capabilities().await.proof_of_death {
         drop(a);
@@ -69,7 +71,8 @@ pub(crate) async fn nobody_is_ended_without_proof(world: &World<'_>) -> Outcome 
 
 /// Watch: a native one is heard without any time passing for the store.
 pub(crate) async fn a_native_watch_is_heard_at_once(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     let mut following = b.store.follow(&b.ns).await?;
     same!(world.heard(&mut *following).await?, Followed::Hint(Hint::Anything), "the first hint");

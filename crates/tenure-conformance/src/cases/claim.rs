@@ -33,7 +33,8 @@ pub(crate) async fn the_loser_is_told_who_leads(world: &World<'_>) -> Outcome {
         same!(holder.profile, profile, "what the leader published");
         same!(holder.ttl, a.ttl, "the ttl the holder wrote (M3)");
         same!(holder.elected_at, term.elected_at, "when it was elected");
-        let (left, most) = (holder.remaining, world.most_left(a.ttl).await);
+        let left = holder.remaining;
+        let most = world.most_left(a.ttl).await;
         ensure!(!left.is_zero() && left <= most, "what is left of its ttl: {left:?}");
         return Ok(());
     }
@@ -59,7 +60,8 @@ pub(crate) async fn the_last_of_two_bids_for_one_election_counts(world: &World<'
 
 /// H5, H6: after every way for a term to end, and by the same member too.
 pub(crate) async fn numbers_only_rise(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let mut last = a.win("e").await?;
     for _ in 0..3 {
         a.resign(&last).await?;
@@ -111,8 +113,10 @@ pub(crate) async fn the_holders_ttl_decides(world: &World<'_>) -> Outcome {
 /// M2: what is taken from an expired member is taken from one that was ended;
 /// all it held is free from then on, and none of it comes back.
 pub(crate) async fn taking_over_ends_the_expired_holder(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
-    let (one, two) = (a.win("one").await?, a.win("two").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
+    let one = a.win("one").await?;
+    let two = a.win("two").await?;
     a.fade(world.unit()).await?;
     world.lapse(&[&a, &b]).await?;
     let taken = b.win("one").await?;
@@ -128,7 +132,8 @@ pub(crate) async fn taking_over_ends_the_expired_holder(world: &World<'_>) -> Ou
 
 /// B23, M2: nothing is taken before the ttl has run out.
 pub(crate) async fn nothing_is_taken_from_a_live_holder(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     for _ in 0..5 {
         world.pass(world.unit()).await;
@@ -140,7 +145,8 @@ pub(crate) async fn nothing_is_taken_from_a_live_holder(world: &World<'_>) -> Ou
 
 /// M1, B5: one's own life may be over while one waits.
 pub(crate) async fn an_expired_caller_wins_nothing(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     a.fade(world.unit()).await?;
     world.lapse(&[&a, &b]).await?;
     same!(a.bid_ended("e").await?, false, "superseded, with nobody in its place");
@@ -169,7 +175,8 @@ pub(crate) async fn priority_zero_never_leads(world: &World<'_>) -> Outcome {
 
 /// E3, C9: a higher priority waits like any other.
 pub(crate) async fn an_incumbent_is_never_preempted(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win_by("e", How::priority(1)).await?;
     b.lose_by("e", How::priority(1_000)).await?;
     still_leads(world, "e", &term).await
@@ -177,7 +184,8 @@ pub(crate) async fn an_incumbent_is_never_preempted(world: &World<'_>) -> Outcom
 
 /// E2: the bids of one claim do not hang together.
 pub(crate) async fn each_bid_is_answered_on_its_own_and_in_order(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     a.win("taken").await?;
     world.pause("paused").await?;
     let names = ["free", "taken", "paused", "also-free"];
@@ -204,7 +212,8 @@ pub(crate) async fn each_bid_is_answered_on_its_own_and_in_order(world: &World<'
 
 /// T1: a win counts as a heartbeat with the ttl of the claim.
 pub(crate) async fn a_win_counts_as_a_heartbeat(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     a.fade(world.unit()).await?;
     // Without a heartbeat after it.
     let term = won(a.bid("e", How::default()).await?)?;

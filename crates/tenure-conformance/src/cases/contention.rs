@@ -32,10 +32,13 @@ pub(crate) async fn of_many_who_race_exactly_one_wins(world: &World<'_>) -> Outc
         actors.push(Arc::new(world.member(&format!("racer-{i:02}")).await?));
     }
     for round in 0..5 {
-        let (name, barrier) = (format!("e{round}"), Arc::new(Barrier::new(RACERS)));
+        let name = format!("e{round}");
+        let barrier = Arc::new(Barrier::new(RACERS));
         let mut racers = JoinSet::new();
         for actor in &actors {
-            let (actor, name, barrier) = (actor.clone(), name.clone(), barrier.clone());
+            let actor = actor.clone();
+            let name = name.clone();
+            let barrier = barrier.clone();
             racers.spawn(async move {
                 barrier.wait().await;
                 let claimed = actor.bid(&name, How::default()).await?;
@@ -62,7 +65,8 @@ pub(crate) async fn of_many_namesakes_exactly_one_is_in(world: &World<'_>) -> Ou
     let barrier = Arc::new(Barrier::new(RACERS));
     let mut racers = JoinSet::new();
     for _ in 0..RACERS {
-        let (actor, barrier) = (world.life("a").await?, barrier.clone());
+        let actor = world.life("a").await?;
+        let barrier = barrier.clone();
         racers.spawn(async move {
             barrier.wait().await;
             let joined = actor.join(false).await?;

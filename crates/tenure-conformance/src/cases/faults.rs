@@ -18,7 +18,8 @@ async fn win(actor: &Actor, name: &str) -> Outcome<(Claim, Term)> {
 
 /// E2, H21: the answer to a win was lost; the retry adopts its own term.
 pub(crate) async fn a_repeated_claim_gets_the_same_term_back(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let (claim, term) = win(&a, "e").await?;
     b.lose("e").await?;
     for _ in 0..3 {
@@ -35,7 +36,8 @@ pub(crate) async fn a_repeated_claim_gets_the_same_term_back(world: &World<'_>) 
 
 /// E2, T1: trust is counted from the repeated request, so the store must too.
 pub(crate) async fn a_repeated_win_counts_as_a_heartbeat(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let (claim, term) = win(&a, "e").await?;
     a.fade(world.unit()).await?;
     same!(won(a.send_one(&claim).await?)?, term, "the term of a repeated claim");
@@ -62,7 +64,8 @@ pub(crate) async fn a_late_copy_of_a_won_claim_wins_nothing(world: &World<'_>) -
 
 /// E2: a losing claim sent twice is one candidacy.
 pub(crate) async fn a_doubled_losing_claim_changes_nothing(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let (_, term) = win(&a, "e").await?;
     let claim = b.claim_for("e", b.next_nonce(), How::default())?;
     held(b.send_one(&claim).await?)?;
@@ -75,7 +78,8 @@ pub(crate) async fn a_doubled_losing_claim_changes_nothing(world: &World<'_>) ->
 
 /// E1, H8: the copy of a release arrives when another leads.
 pub(crate) async fn a_doubled_release_does_not_touch_the_successor(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let (_, term) = win(&a, "e").await?;
     a.resign(&term).await?;
     a.resign(&term).await?;
@@ -102,7 +106,8 @@ pub(crate) async fn a_late_release_does_not_touch_a_namesake(world: &World<'_>) 
 
 /// C32, B16, B18: everything a dead process may still have had on its way.
 pub(crate) async fn late_messages_of_an_ended_life_change_nothing(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let (claim, older) = win(&a, "e").await?;
     a.fade(world.unit()).await?;
     world.lapse(&[&a, &b]).await?;
@@ -122,7 +127,8 @@ pub(crate) async fn late_messages_of_an_ended_life_change_nothing(world: &World<
 
 /// E5: the copy of a step-down meant for an older term.
 pub(crate) async fn a_late_step_down_does_not_touch_the_next_term(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let (_, older) = win(&a, "e").await?;
     a.resign(&older).await?;
     let (_, term) = win(&b, "e").await?;

@@ -67,7 +67,8 @@ pub(crate) async fn the_journal_tells_the_whole_story(world: &World<'_>) -> Outc
     if !world.capabilities().await.journal {
         return hints_instead_of_entries(world).await;
     }
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let first = a.win("e").await?;
     b.lose("e").await?;
     a.resign_with(&first, None, world.long()).await?;
@@ -231,7 +232,8 @@ pub(crate) async fn hints_begin_with_a_look_at_everything(world: &World<'_>) -> 
 
 /// N1: a hint comes after what it hints at, so that the look finds it.
 pub(crate) async fn a_release_is_hinted_and_the_look_finds_it(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     b.lose("e").await?;
     let mut following = b.store.follow(&b.ns).await?;

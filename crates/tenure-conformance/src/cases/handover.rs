@@ -46,7 +46,8 @@ async fn cast(world: &World<'_>) -> Outcome<Option<Cast>> {
 
 async fn gather(world: &World<'_>) -> Outcome<Cast> {
     let a = world.member("a").await?;
-    let (other, heir) = (world.taker("other").await?, world.taker("heir").await?);
+    let other = world.taker("other").await?;
+    let heir = world.taker("heir").await?;
     let term = a.win("e").await?;
     other.lose_by("e", How::priority(OTHER)).await?;
     heir.lose_by("e", How::priority(HEIR)).await?;
@@ -89,7 +90,8 @@ async fn handed(world: &World<'_>, name: &str, heir: &Actor) -> Outcome<Term> {
         fail!("{} was handed {name}: {view:?}", heir.me);
     };
     ensure!(holder.unconfirmed, "it has not taken it on: {view:?}");
-    let (number, elected_at) = (view.number, holder.elected_at);
+    let number = view.number;
+    let elected_at = holder.elected_at;
     Ok(Term { election: view.election, number, member: heir.me.clone(), elected_at })
 }
 
@@ -274,8 +276,10 @@ pub(crate) async fn several_are_handed_over_at_once_each_to_its_heir(world: &Wor
     if !hands_over(world).await {
         return keeps_instead(world).await;
     }
-    let (a, plain) = (world.member("a").await?, world.member("plain").await?);
-    let (b, c) = (world.taker("b").await?, world.taker("c").await?);
+    let a = world.member("a").await?;
+    let plain = world.member("plain").await?;
+    let b = world.taker("b").await?;
+    let c = world.taker("c").await?;
     let mut terms = Vec::new();
     for (name, heir) in [("one", &b), ("paused", &b), ("two", &c), ("plain", &plain), ("three", &b)]
     {
@@ -286,7 +290,8 @@ pub(crate) async fn several_are_handed_over_at_once_each_to_its_heir(world: &Wor
     a.hand_over_all(&terms, world.long()).await?;
     kept_for(world, &b, &terms[1]).await?;
     kept_for(world, &plain, &terms[3]).await?;
-    let (one, two) = (handed(world, "one", &b).await?, handed(world, "two", &c).await?);
+    let one = handed(world, "one", &b).await?;
+    let two = handed(world, "two", &c).await?;
     let three = handed(world, "three", &b).await?;
     same!(b.holding().await?, ["one", "three"], "what one heir holds");
     for term in [&one, &two, &three] {
@@ -337,18 +342,22 @@ pub(crate) async fn of_many_who_race_only_the_heir_leads(world: &World<'_>) -> O
     if !hands_over(world).await {
         return keeps_instead(world).await;
     }
-    let (a, heir) = (Arc::new(world.member("a").await?), world.taker("heir").await?);
+    let a = Arc::new(world.member("a").await?);
+    let heir = world.taker("heir").await?;
     let mut actors = Vec::new();
     for i in 0..RACERS {
         actors.push(Arc::new(world.member(&format!("racer-{i}")).await?));
     }
     for round in 0..5 {
-        let (name, barrier) = (format!("e{round}"), Arc::new(Barrier::new(RACERS + 1)));
+        let name = format!("e{round}");
+        let barrier = Arc::new(Barrier::new(RACERS + 1));
         let term = a.win(&name).await?;
         heir.lose_by(&name, How::priority(1_000)).await?;
         let mut racers = JoinSet::new();
         for actor in &actors {
-            let (actor, name, barrier) = (actor.clone(), name.clone(), barrier.clone());
+            let actor = actor.clone();
+            let name = name.clone();
+            let barrier = barrier.clone();
             racers.spawn(async move {
                 barrier.wait().await;
                 for _ in 0..3 {
@@ -357,7 +366,8 @@ pub(crate) async fn of_many_who_race_only_the_heir_leads(world: &World<'_>) -> O
                 Ok(())
             });
         }
-        let (giver, time) = (a.clone(), world.long());
+        let giver = a.clone();
+        let time = world.long();
         racers.spawn(async move {
             barrier.wait().await;
             giver.hand_over(&term, time).await

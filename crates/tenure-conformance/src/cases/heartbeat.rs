@@ -22,7 +22,8 @@ pub(crate) async fn heartbeats_in_time_keep_a_term_standing(world: &World<'_>) -
         let name = format!("e{round}");
         a.ttl = ttl;
         let term = a.win(&name).await?;
-        let (mut sent, mut on_time) = (clock.now(), true);
+        let mut sent = clock.now();
+        let mut on_time = true;
         for _ in 0..4 {
             world.pass(world.unit()).await;
             let next = clock.now();
@@ -44,7 +45,8 @@ pub(crate) async fn heartbeats_in_time_keep_a_term_standing(world: &World<'_>) -
 
 /// M1, H7, C6, P15: an expired member that nobody replaced cannot renew.
 pub(crate) async fn an_expired_member_is_answered_ended(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     a.fade(world.unit()).await?;
     world.lapse(&[&a, &b]).await?;
@@ -58,7 +60,8 @@ pub(crate) async fn an_expired_member_is_answered_ended(world: &World<'_>) -> Ou
 
 /// C4, C32, B16: the heartbeat was on its way while another took over.
 pub(crate) async fn a_late_heartbeat_does_not_touch_the_successor(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     a.win("e").await?;
     a.fade(world.unit()).await?;
     world.lapse(&[&a, &b]).await?;
@@ -71,7 +74,8 @@ pub(crate) async fn a_late_heartbeat_does_not_touch_the_successor(world: &World<
 
 /// M3, H24: each heartbeat states the ttl that counts from then on.
 pub(crate) async fn the_ttl_stated_last_counts(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     a.fade(world.unit()).await?;
     a.alive().await?;
@@ -85,7 +89,8 @@ pub(crate) async fn the_ttl_stated_last_counts(world: &World<'_>) -> Outcome {
 
 /// M1: who never joined is not alive either.
 pub(crate) async fn a_stranger_is_answered_ended(world: &World<'_>) -> Outcome {
-    let (stranger, _a) = (world.life("x").await?, world.member("a").await?);
+    let stranger = world.life("x").await?;
+    let _a = world.member("a").await?;
     same!(stranger.ended().await?, false, "superseded, although nobody goes by its id");
     same!(world.ids().await?, ["a"], "the live members");
     Ok(())
@@ -107,7 +112,8 @@ pub(crate) async fn heartbeats_are_not_journalled(world: &World<'_>) -> Outcome 
 /// exactly where it can take on what was handed over.
 pub(crate) async fn a_heartbeat_answers_as_the_store_claims(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
-    let (one, _two) = (a.win("one").await?, a.win("two").await?);
+    let one = a.win("one").await?;
+    let _two = a.win("two").await?;
     let beat = a.beat_naming(a.held()).await?;
     let Beat::Alive { holds, terms, .. } = &beat else {
         fail!("the member is alive: {beat:?}");
@@ -146,7 +152,8 @@ pub(super) async fn answers_for_terms(world: &World<'_>) -> bool {
 pub(crate) async fn a_heartbeat_names_terms_in_vain_that_are_not_its_own(
     world: &World<'_>,
 ) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let theirs = a.win("theirs").await?;
     let older = b.win("mine").await?;
     b.resign(&older).await?;

@@ -56,8 +56,10 @@ pub(crate) async fn names_come_back_byte_for_byte(world: &World<'_>) -> Outcome 
 
 /// What an operator said is what is shown.
 pub(crate) async fn notes_come_back_whole(world: &World<'_>) -> Outcome {
-    let (reason, by) = (Note::new("é".repeat(MAX_NOTE / 2)), Note::new("O'Hara \"ops\" 😀"));
-    let (for_pause, by_whom) = (reason.clone(), by.clone());
+    let reason = Note::new("é".repeat(MAX_NOTE / 2));
+    let by = Note::new("O'Hara \"ops\" 😀");
+    let for_pause = reason.clone();
+    let by_whom = by.clone();
     let amend = Amend::Pause { election: election("e")?, reason: for_pause, by: by_whom };
     world.amend(amend).await?;
     let pause = world.view("e").await?.paused;
@@ -80,7 +82,8 @@ fn releases(held: Vec<TermRef>) -> Vec<ReleaseItem> {
 /// C12: a full batch is won, kept by heartbeats, and given back.
 pub(crate) async fn a_full_batch_is_won_and_given_back(world: &World<'_>) -> Outcome {
     let batch = world.capabilities().await.batch.min(1_000);
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let claim = bids(&a, batch)?;
     let Claims::Answered(answers) = a.send(&claim).await? else {
         fail!("the claim of a live member is answered");

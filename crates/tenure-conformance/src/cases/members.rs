@@ -41,7 +41,8 @@ pub(crate) async fn a_repeated_join_is_answered_like_the_first(world: &World<'_>
 
 /// C30.
 pub(crate) async fn a_member_that_leaves_is_gone_at_once(world: &World<'_>) -> Outcome {
-    let (a, _b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let _b = world.member("b").await?;
     a.leave().await?;
     same!(world.ids().await?, ["b"], "the live members");
     same!(a.ended().await?, false, "superseded, with nobody in its place");
@@ -52,8 +53,10 @@ pub(crate) async fn a_member_that_leaves_is_gone_at_once(world: &World<'_>) -> O
 
 /// C31.
 pub(crate) async fn leaving_releases_everything_held_and_only_that(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
-    let (one, two) = (a.win("one").await?, a.win("two").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
+    let one = a.win("one").await?;
+    let two = a.win("two").await?;
     let other = b.win("other").await?;
     b.lose("one").await?;
     a.leave().await?;
@@ -71,7 +74,8 @@ pub(crate) async fn leaving_releases_everything_held_and_only_that(world: &World
 
 /// C30.
 pub(crate) async fn an_expired_member_is_not_listed(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     a.fade(world.unit()).await?;
     world.lapse(&[&b]).await?;
     let seen = b.read(&Query::members()).await?;
@@ -146,7 +150,8 @@ pub(crate) async fn the_late_leave_of_an_older_life_changes_nothing(world: &Worl
 /// M1, C6: whatever a late join of a life that is over is answered, the term it
 /// held does not come back.
 pub(crate) async fn a_late_join_brings_no_term_back(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     a.fade(world.unit()).await?;
     world.lapse(&[&a, &b]).await?;

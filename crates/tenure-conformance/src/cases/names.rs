@@ -60,7 +60,8 @@ pub(crate) async fn a_store_that_keeps_no_names_says_so(world: &World<'_>) -> Ou
 /// is told by whom.
 pub(crate) async fn a_name_has_one_owner(world: &World<'_>) -> Outcome {
     with_names!(world);
-    let (a, b) = (world.owner("a").await?, world.owner("b").await?);
+    let a = world.owner("a").await?;
+    let b = world.owner("b").await?;
     let first = a.take("n").await?;
     same!(first.owner, Some(a.me.clone()), "the owner");
     same!(first.token, first.rev.token(), "the token is the revision of the take");
@@ -83,10 +84,13 @@ pub(crate) async fn of_many_who_race_exactly_one_takes_a_name(world: &World<'_>)
         actors.push(Arc::new(world.owner(&format!("racer-{i}")).await?));
     }
     for round in 0..3 {
-        let (text, barrier) = (format!("n{round}"), Arc::new(Barrier::new(RACERS)));
+        let text = format!("n{round}");
+        let barrier = Arc::new(Barrier::new(RACERS));
         let mut racers = JoinSet::new();
         for actor in &actors {
-            let (actor, text, barrier) = (actor.clone(), text.clone(), barrier.clone());
+            let actor = actor.clone();
+            let text = text.clone();
+            let barrier = barrier.clone();
             racers.spawn(async move {
                 barrier.wait().await;
                 let op = actor.taking(&text)?;
@@ -146,7 +150,8 @@ pub(crate) async fn an_older_attempt_changes_nothing(world: &World<'_>) -> Outco
 /// U4, E1: a change or a drop names the token, and is the owner's alone.
 pub(crate) async fn late_and_foreign_operations_change_nothing(world: &World<'_>) -> Outcome {
     with_names!(world);
-    let (a, b) = (world.owner("a").await?, world.owner("b").await?);
+    let a = world.owner("a").await?;
+    let b = world.owner("b").await?;
     let before = a.take("n").await?;
     a.let_go(&before).await?;
     let now = b.take("n").await?;
@@ -233,7 +238,8 @@ pub(crate) async fn tokens_only_rise(world: &World<'_>) -> Outcome {
 /// writes nothing (Q9).
 pub(crate) async fn names_are_not_in_the_journal(world: &World<'_>) -> Outcome {
     let traits = with_names!(world);
-    let (a, b) = (world.owner("a").await?, world.owner("b").await?);
+    let a = world.owner("a").await?;
+    let b = world.owner("b").await?;
     let before = world.read(&Query::nothing()).await?.seq;
     let first = a.take("n").await?;
     let changed = bound(a.op(a.changing(&first, "other")?).await?)?;
@@ -251,8 +257,10 @@ pub(crate) async fn names_are_not_in_the_journal(world: &World<'_>) -> Outcome {
 /// Q8 and the isolation of namespaces: the same names, the same lives even.
 pub(crate) async fn each_namespace_has_names_of_its_own(world: &World<'_>) -> Outcome {
     with_names!(world);
-    let (red, blue) = (world.namespace("red")?, world.namespace("blue")?);
-    let (in_red, in_blue) = (red.owner("a").await?, blue.owner("a").await?);
+    let red = world.namespace("red")?;
+    let blue = world.namespace("blue")?;
+    let in_red = red.owner("a").await?;
+    let in_blue = blue.owner("a").await?;
     let first = in_red.take("n").await?;
     same!(blue.bound().await?, [], "names of another namespace");
     let other = in_blue.take("n").await?;

@@ -9,9 +9,12 @@ use crate::world::World;
 
 /// C5: the same ids, the same elections, the same incarnations even.
 pub(crate) async fn namespaces_elect_independently(world: &World<'_>) -> Outcome {
-    let (red, blue) = (world.namespace("red")?, world.namespace("blue")?);
-    let (in_red, in_blue) = (red.member("a").await?, blue.member("a").await?);
-    let (first, other) = (in_red.win("e").await?, in_blue.win("e").await?);
+    let red = world.namespace("red")?;
+    let blue = world.namespace("blue")?;
+    let in_red = red.member("a").await?;
+    let in_blue = blue.member("a").await?;
+    let first = in_red.win("e").await?;
+    let other = in_blue.win("e").await?;
     same!(first.number, other.number, "the first number of each");
     let again = in_red.win("e").await?;
     still_leads(&red, "e", &again).await?;
@@ -25,7 +28,8 @@ pub(crate) async fn namespaces_elect_independently(world: &World<'_>) -> Outcome
 
 /// C5: neither members nor elections are seen from another namespace.
 pub(crate) async fn namespaces_do_not_see_each_other(world: &World<'_>) -> Outcome {
-    let (red, blue) = (world.namespace("red")?, world.namespace("blue")?);
+    let red = world.namespace("red")?;
+    let blue = world.namespace("blue")?;
     let a = red.member("a").await?;
     a.win("e").await?;
     red.pause("paused").await?;
@@ -41,9 +45,12 @@ pub(crate) async fn namespaces_do_not_see_each_other(world: &World<'_>) -> Outco
 
 /// C5: the operator's verbs stay where they are said.
 pub(crate) async fn operators_act_on_one_namespace(world: &World<'_>) -> Outcome {
-    let (red, blue) = (world.namespace("red")?, world.namespace("blue")?);
-    let (in_red, in_blue) = (red.member("a").await?, blue.member("a").await?);
-    let (_, term) = (in_red.win("e").await?, in_blue.win("e").await?);
+    let red = world.namespace("red")?;
+    let blue = world.namespace("blue")?;
+    let in_red = red.member("a").await?;
+    let in_blue = blue.member("a").await?;
+    let _ = in_red.win("e").await?;
+    let term = in_blue.win("e").await?;
     red.pause("e").await?;
     red.evict("a", true).await?;
     same!(blue.view("e").await?.paused, None, "a pause of another namespace");
@@ -55,7 +62,8 @@ pub(crate) async fn operators_act_on_one_namespace(world: &World<'_>) -> Outcome
 
 /// C5: each journal is its own, from its first place on.
 pub(crate) async fn each_namespace_has_a_journal_of_its_own(world: &World<'_>) -> Outcome {
-    let (red, blue) = (world.namespace("red")?, world.namespace("blue")?);
+    let red = world.namespace("red")?;
+    let blue = world.namespace("blue")?;
     for round in 0..5 {
         red.member(&format!("a{round}")).await?;
     }
@@ -93,7 +101,8 @@ pub(crate) async fn names_that_are_alike_are_kept_apart(world: &World<'_>) -> Ou
 /// C5, M1, P15: a life that is a member here and there beats for each by itself.
 pub(crate) async fn a_heartbeat_is_for_one_namespace(world: &World<'_>) -> Outcome {
     let other = world.namespace("other")?;
-    let (here, there) = (world.member("a").await?, other.member("a").await?);
+    let here = world.member("a").await?;
+    let there = other.member("a").await?;
     same!(here.me, there.me, "the life that is a member of both");
     here.fade(world.unit()).await?;
     there.alive().await?;

@@ -108,7 +108,8 @@ pub(crate) async fn an_election_with_a_candidate_is_not_purged(world: &World<'_>
     if !world.purges().await {
         return Ok(());
     }
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     b.lose_by("e", How::priority(0)).await?;
     a.leave().await?;

@@ -20,7 +20,8 @@ pub(crate) async fn an_unknown_election_is_vacant_with_number_zero(world: &World
 
 /// N3, B6: observers see vacancy, and the number that was.
 pub(crate) async fn an_expired_holder_is_not_shown(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     a.fade(world.unit()).await?;
     world.lapse(&[&b]).await?;
@@ -36,7 +37,8 @@ pub(crate) async fn an_expired_holder_is_not_shown(world: &World<'_>) -> Outcome
 
 /// Looking never writes, not even at what has expired.
 pub(crate) async fn looking_writes_nothing(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     a.win("e").await?;
     b.lose("e").await?;
     a.fade(world.unit()).await?;
@@ -53,7 +55,8 @@ pub(crate) async fn looking_writes_nothing(world: &World<'_>) -> Outcome {
 
 /// One query for everything.
 pub(crate) async fn everything_is_read_at_once(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     a.win("one").await?;
     a.win("two").await?;
     b.win("three").await?;
@@ -74,7 +77,8 @@ pub(crate) async fn everything_is_read_at_once(world: &World<'_>) -> Outcome {
 /// B8, H21: a member in doubt asks what it holds; nothing of another life's.
 pub(crate) async fn held_by_shows_exactly_what_one_life_holds(world: &World<'_>) -> Outcome {
     let first = world.member("a").await?;
-    let (one, _two) = (first.win("one").await?, first.win("two").await?);
+    let one = first.win("one").await?;
+    let _two = first.win("two").await?;
     let other = world.member("b").await?;
     other.win("three").await?;
     other.lose("one").await?;
@@ -89,7 +93,8 @@ pub(crate) async fn held_by_shows_exactly_what_one_life_holds(world: &World<'_>)
 /// P15: a candidate looks at one election and asks for nothing besides, for which a
 /// store may have a shorter way. It is told what a full read tells, whatever happened.
 pub(crate) async fn a_look_tells_what_a_full_read_tells(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.taker("b").await?);
+    let a = world.member("a").await?;
+    let b = world.taker("b").await?;
     let all = [&a, &b];
     alike(&all, "nobody stood").await?;
     let term = a.win("e").await?;
@@ -122,7 +127,8 @@ async fn alike(all: &[&Actor], when: &str) -> Outcome {
         (view.number, holder, view.paused, view.step_down, reserved, view.ahead)
     };
     for asker in all {
-        let (look, full) = (asker.look("e").await?, asker.view("e").await?);
+        let look = asker.look("e").await?;
+        let full = asker.view("e").await?;
         same!(told(look), told(full), format!("{when}: what {} is told", asker.me));
     }
     Ok(())

@@ -12,7 +12,8 @@ use crate::world::{World, election};
 
 /// Promise 4: after a resignation the election is free at once.
 pub(crate) async fn a_released_election_is_free_at_once(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     b.lose("e").await?;
     a.resign(&term).await?;
@@ -51,7 +52,8 @@ pub(crate) async fn a_release_by_another_life_changes_nothing(world: &World<'_>)
 
 /// E1: nor does one touch what another member holds.
 pub(crate) async fn a_release_by_another_member_changes_nothing(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     b.resign(&term).await?;
     b.withdraw("e").await?;
@@ -60,7 +62,8 @@ pub(crate) async fn a_release_by_another_member_changes_nothing(world: &World<'_
 
 /// A withdrawal ends the candidacy, and no term.
 pub(crate) async fn a_withdrawal_ends_the_candidacy_alone(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     b.lose("e").await?;
     same!(b.view("e").await?.candidates.len(), 2, "candidates standing");
@@ -76,7 +79,8 @@ pub(crate) async fn a_withdrawal_ends_the_candidacy_alone(world: &World<'_>) -> 
 /// A release ends the candidacy with the term, so that no vacancy is kept for
 /// somebody who gave up.
 pub(crate) async fn a_release_ends_the_candidacy_too(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win_by("e", How::priority(1_000)).await?;
     a.resign(&term).await?;
     let next = b.win("e").await?;
@@ -90,7 +94,8 @@ pub(crate) async fn a_release_ends_the_candidacy_too(world: &World<'_>) -> Outco
 
 /// E1, E2: the copy of a release does not end a candidacy begun since.
 pub(crate) async fn a_late_release_does_not_end_a_newer_candidacy(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win("e").await?;
     a.resign(&term).await?;
     let taken = b.win("e").await?;
@@ -108,11 +113,13 @@ pub(crate) async fn several_are_released_at_once_each_with_its_cause(world: &Wor
     let causes = [ReleaseCause::Resigned, ReleaseCause::SteppedDown, ReleaseCause::Abandoned];
     let mut items = Vec::new();
     for (term, cause) in terms.iter().zip(causes) {
-        let (election, number) = (term.election.clone(), Some(term.number));
+        let election = term.election.clone();
+        let number = Some(term.number);
         items.push(ReleaseItem { election, number, cause, successor: None });
     }
     // One that is not there does not spoil the others.
-    let (number, cause) = (Some(terms[0].number), ReleaseCause::Resigned);
+    let number = Some(terms[0].number);
+    let cause = ReleaseCause::Resigned;
     let stray = ReleaseItem { election: election("stray")?, number, cause, successor: None };
     items.insert(1, stray);
     a.release(items, Duration::ZERO).await?;

@@ -25,7 +25,8 @@ fn far_ahead(of: &Term) -> u64 {
 /// Whether the era has risen between two terms, as it must where there is a journal.
 fn jumped(actor: &Actor, before: &Term, after: &Term) -> Outcome {
     let expected = actor.store.capabilities().journal;
-    let (before, after) = (before.number.get(), after.number.get());
+    let before = before.number.get();
+    let after = after.number.get();
     ensure!((after > before + Era::JUMP) == expected, "{before} is followed by {after}");
     Ok(())
 }

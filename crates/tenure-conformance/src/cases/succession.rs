@@ -13,7 +13,8 @@ use crate::world::World;
 /// C9, F4.
 pub(crate) async fn a_vacancy_is_kept_for_the_highest_priority(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
-    let (low, high) = (world.member("low").await?, world.member("high").await?);
+    let low = world.member("low").await?;
+    let high = world.member("high").await?;
     let never = world.member("never").await?;
     let term = a.win_by("e", How::priority(500)).await?;
     low.lose_by("e", How::priority(10)).await?;
@@ -36,7 +37,8 @@ pub(crate) async fn a_vacancy_is_kept_for_the_highest_priority(world: &World<'_>
 /// C9: among equals, the one that has waited longest; bidding again keeps its place.
 pub(crate) async fn among_equals_the_longest_wait_counts(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
-    let (late, early) = (world.member("b-late").await?, world.member("c-early").await?);
+    let late = world.member("b-late").await?;
+    let early = world.member("c-early").await?;
     let term = a.win("e").await?;
     early.lose("e").await?;
     world.pass(world.unit() / 10).await;
@@ -53,7 +55,8 @@ pub(crate) async fn among_equals_the_longest_wait_counts(world: &World<'_>) -> O
 /// F4: the vacancy that a crash leaves is kept like any other.
 pub(crate) async fn the_vacancy_of_an_expired_holder_is_kept_too(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
-    let (low, high) = (world.member("low").await?, world.member("high").await?);
+    let low = world.member("low").await?;
+    let high = world.member("high").await?;
     let term = a.win("e").await?;
     low.lose_by("e", How::priority(10)).await?;
     world.pass(world.unit() / 10).await;
@@ -73,7 +76,8 @@ pub(crate) async fn the_vacancy_of_an_expired_holder_is_kept_too(world: &World<'
 /// C10: after its time a reservation binds nobody.
 pub(crate) async fn a_reservation_lapses_with_its_time(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
-    let (low, high) = (world.member("low").await?, world.member("high").await?);
+    let low = world.member("low").await?;
+    let high = world.member("high").await?;
     let term = a.win("e").await?;
     low.lose_by("e", How::priority(10)).await?;
     world.pass(world.unit() / 10).await;
@@ -87,7 +91,8 @@ pub(crate) async fn a_reservation_lapses_with_its_time(world: &World<'_>) -> Out
 /// C10: nor does one whose heir has gone.
 pub(crate) async fn a_reservation_lapses_with_its_heir(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
-    let (low, high) = (world.member("low").await?, world.member("high").await?);
+    let low = world.member("low").await?;
+    let high = world.member("high").await?;
     let term = a.win("e").await?;
     low.lose_by("e", How::priority(10)).await?;
     world.pass(world.unit() / 10).await;
@@ -102,7 +107,8 @@ pub(crate) async fn a_reservation_lapses_with_its_heir(world: &World<'_>) -> Out
 /// C10: nor does one whose heir has died without a word.
 pub(crate) async fn a_reservation_lapses_with_an_expired_heir(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
-    let (low, high) = (world.member("low").await?, world.member("high").await?);
+    let low = world.member("low").await?;
+    let high = world.member("high").await?;
     let term = a.win("e").await?;
     low.lose_by("e", How::priority(10)).await?;
     high.lose_by("e", How::priority(20)).await?;
@@ -116,7 +122,8 @@ pub(crate) async fn a_reservation_lapses_with_an_expired_heir(world: &World<'_>)
 /// C10: the hand-over names its successor, who leads, and nobody in between.
 pub(crate) async fn a_vacancy_is_kept_for_the_successor_named(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
-    let (low, high) = (world.member("low").await?, world.member("high").await?);
+    let low = world.member("low").await?;
+    let high = world.member("high").await?;
     let term = a.win("e").await?;
     low.lose_by("e", How::priority(10)).await?;
     world.pass(world.unit() / 10).await;
@@ -134,7 +141,8 @@ pub(crate) async fn a_vacancy_is_kept_for_the_successor_named(world: &World<'_>)
 
 /// C10: a successor that is not there to take over blocks nobody.
 pub(crate) async fn a_successor_that_is_gone_blocks_nobody(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let gone = world.member("gone").await?;
     let term = a.win("e").await?;
     b.lose("e").await?;
@@ -148,7 +156,8 @@ pub(crate) async fn a_successor_that_is_gone_blocks_nobody(world: &World<'_>) ->
 
 /// H22: a member that gives a term up is not its own heir.
 pub(crate) async fn nobody_inherits_from_itself(world: &World<'_>) -> Outcome {
-    let (a, b) = (world.member("a").await?, world.member("b").await?);
+    let a = world.member("a").await?;
+    let b = world.member("b").await?;
     let term = a.win_by("e", How::priority(1_000)).await?;
     b.lose_by("e", How::priority(1)).await?;
     a.resign_with(&term, None, world.long()).await?;
@@ -161,7 +170,8 @@ pub(crate) async fn nobody_inherits_from_itself(world: &World<'_>) -> Outcome {
 /// Without a grace the first to come wins.
 pub(crate) async fn no_grace_keeps_nothing(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
-    let (low, high) = (world.member("low").await?, world.member("high").await?);
+    let low = world.member("low").await?;
+    let high = world.member("high").await?;
     let term = a.win("e").await?;
     low.lose_by("e", How::priority(10)).await?;
     world.pass(world.unit() / 10).await;

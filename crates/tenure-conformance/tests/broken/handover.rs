@@ -82,15 +82,18 @@ impl Broken {
         if view.handed_to(claim.member.incarnation).is_none() {
             return Ok(None);
         }
-        let (election, number) = (view.election, view.number);
+        let election = view.election;
+        let number = view.number;
         match (self.defect, view.holder) {
             (Defect::BidTakesNothingOn, Some(holder)) => {
-                let (member, elected_at) = (holder.member, holder.elected_at);
+                let member = holder.member;
+                let elected_at = holder.elected_at;
                 Ok(Some(Claimed::Won(Term { election, number, member, elected_at })))
             }
             (Defect::BidsAreAllNews, _) => {
                 let held = vec![TermRef { election, number }];
-                let (member, ttl) = (claim.member.clone(), claim.ttl);
+                let member = claim.member.clone();
+                let ttl = claim.ttl;
                 self.inner.heartbeat(ns, &Heartbeat::new(member, ttl).with_held(held)).await?;
                 Ok(None)
             }
@@ -157,7 +160,8 @@ impl Broken {
     pub(crate) async fn heirs(&self, ns: &Namespace, release: &Release) -> Result<Standing> {
         let mut heirs = Vec::new();
         for item in release.items.iter().filter(|item| item.number.is_some()) {
-            let (election, by) = (item.election.clone(), Note::default());
+            let election = item.election.clone();
+            let by = Note::default();
             if self.is(Defect::HandsOverPaused) {
                 self.inner.amend(ns, &Amend::Resume { election, by }).await?;
             } else if self.is(Defect::HandsOverInTwoSteps) {
@@ -181,12 +185,14 @@ impl Broken {
             let view = self.view(ns, &election).await?;
             match (self.defect, view.holder.filter(|h| h.unconfirmed)) {
                 (Defect::HandsOverPaused, Some(_)) => {
-                    let (reason, by) = (Note::default(), Note::default());
+                    let reason = Note::default();
+                    let by = Note::default();
                     self.inner.amend(ns, &Amend::Pause { election, reason, by }).await?;
                 }
                 (Defect::HandsOverForGood, Some(holder)) => {
                     let held = vec![TermRef { election, number: view.number }];
-                    let (member, ttl) = (holder.member, holder.ttl);
+                    let member = holder.member;
+                    let ttl = holder.ttl;
                     self.inner.heartbeat(ns, &Heartbeat::new(member, ttl).with_held(held)).await?;
                 }
                 _ => {}

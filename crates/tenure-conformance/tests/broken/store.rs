@@ -87,7 +87,8 @@ impl Broken {
     /// Two journal entries about nothing.
     pub(crate) async fn trace(&self, ns: &Namespace) -> Result<()> {
         let election = ElectionName::new("trace").expect("good");
-        let (reason, by) = (Note::default(), Note::default());
+        let reason = Note::default();
+        let by = Note::default();
         let pause = Amend::Pause { election: election.clone(), reason, by: by.clone() };
         self.inner.amend(ns, &pause).await?;
         self.inner.amend(ns, &Amend::Resume { election, by }).await?;
@@ -201,14 +202,17 @@ fn done() -> Amended {
 #[async_trait]
 impl Store for Broken {
     async fn join(&self, ns: &Namespace, join: &Join) -> Result<Joined> {
-        let (ns, join) = (&self.defect.namespace(ns), &self.defect.join(join));
+        let ns = &self.defect.namespace(ns);
+        let join = &self.defect.join(join);
         let bearer = self.bearer(ns, &join.member).await?;
         if self.is(Defect::RefusesRepeatedJoins) && bearer.as_ref() == Some(&join.member) {
-            let (by, remaining) = (join.member.incarnation, join.ttl);
+            let by = join.member.incarnation;
+            let remaining = join.ttl;
             return Ok(Joined::Taken { by, remaining });
         }
         if self.is(Defect::AlwaysSupersedes) && bearer.is_some_and(|b| b != join.member) {
-            let (member, by) = (join.member.id.clone(), Note::default());
+            let member = join.member.id.clone();
+            let by = Note::default();
             self.inner.amend(ns, &Amend::Evict { member, now: true, by }).await?;
         }
         self.ttls.lock().expect("no panic").insert(join.member.clone(), join.ttl);
@@ -218,12 +222,15 @@ impl Store for Broken {
     }
 
     async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
-        let (ns, beat) = (&self.defect.namespace(ns), &self.defect.heartbeat(beat));
+        let ns = &self.defect.namespace(ns);
+        let beat = &self.defect.heartbeat(beat);
         self.ttls.lock().expect("no panic").insert(beat.member.clone(), beat.ttl);
         if self.is(Defect::WritesOnHeartbeat) {
             self.trace(ns).await?;
         }
-        let (attention, holds, terms) = (0, Some(0), Vec::new());
+        let attention = 0;
+        let holds = Some(0);
+        let terms = Vec::new();
         let alive = Beat::Alive { attention, holds, seq: Seq::new(1), terms };
         if self.is(Defect::ForgetsHeartbeats)
             && self.bearer(ns, &beat.member).await?.as_ref() == Some(&beat.member)
@@ -267,7 +274,8 @@ impl Store for Broken {
     }
 
     async fn claim(&self, ns: &Namespace, claim: &Claim) -> Result<Claims> {
-        let (ns, mut claim) = (&self.defect.namespace(ns), self.defect.claim(claim));
+        let ns = &self.defect.namespace(ns);
+        let mut claim = self.defect.claim(claim);
         self.before_claim(ns, &mut claim).await?;
         if let Some(claimed) = self.handed_already(ns, &claim).await? {
             return Ok(Claims::Answered(vec![claimed]));
@@ -291,7 +299,8 @@ impl Store for Broken {
     }
 
     async fn release(&self, ns: &Namespace, release: &Release) -> Result<()> {
-        let (ns, mut release) = (&self.defect.namespace(ns), self.defect.release(release));
+        let ns = &self.defect.namespace(ns);
+        let mut release = self.defect.release(release);
         match self.defect {
             Defect::KeepsTerms => return Ok(()),
             Defect::ReleasesAnyTerm => {
@@ -332,7 +341,8 @@ impl Store for Broken {
     }
 
     async fn amend(&self, ns: &Namespace, amend: &Amend) -> Result<Amended> {
-        let (ns, amend) = (&self.defect.namespace(ns), &self.defect.amend(amend));
+        let ns = &self.defect.namespace(ns);
+        let amend = &self.defect.amend(amend);
         match (self.defect, amend) {
             (Defect::IgnoresPauses, Amend::Pause { .. })
             | (Defect::NeverResumes, Amend::Resume { .. }) => return Ok(done()),
@@ -368,7 +378,8 @@ impl Store for Broken {
     }
 
     async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
-        let (ns, query) = (&self.defect.namespace(ns), &self.defect.query(query));
+        let ns = &self.defect.namespace(ns);
+        let query = &self.defect.query(query);
         if self.is(Defect::WritesOnRead) {
             self.trace(ns).await?;
         }
@@ -405,14 +416,16 @@ impl Store for Broken {
     }
 
     async fn journal(&self, ns: &Namespace, after: Seq) -> Result<Page> {
-        let (ns, defect) = (&self.defect.namespace(ns), self.defect);
+        let ns = &self.defect.namespace(ns);
+        let defect = self.defect;
         let from_the_start = defect == Defect::FollowsFromTheStart;
         let after = if from_the_start { Seq::START } else { after };
         Ok(broken_page(defect, after, self.inner.journal(ns, after).await?))
     }
 
     async fn follow(&self, ns: &Namespace) -> Result<Box<dyn Following>> {
-        let (ns, defect) = (&self.defect.namespace(ns), self.defect);
+        let ns = &self.defect.namespace(ns);
+        let defect = self.defect;
         let inner = self.inner.follow(ns).await?;
         Ok(Box::new(BrokenFollowing {
             inner,

@@ -40,7 +40,8 @@ impl Purge {
     /// The first step.
     #[must_use]
     pub fn older_than(age: Duration) -> Self {
-        let (after, by) = (None, Note::default());
+        let after = None;
+        let by = Note::default();
         Self { older_than: age, after, most: Self::MOST, dry_run: false, by }
     }
 

@@ -45,7 +45,8 @@ impl Release {
     #[must_use]
     pub fn new(member: MemberRef, items: impl IntoIterator<Item = ReleaseItem>) -> Self {
         let items = items.into_iter().collect();
-        let (heir_grace, hand_over) = (Duration::ZERO, Duration::ZERO);
+        let heir_grace = Duration::ZERO;
+        let hand_over = Duration::ZERO;
         Self { member, items, heir_grace, hand_over, seen: Told::NOTHING }
     }
 

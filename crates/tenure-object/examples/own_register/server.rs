@@ -67,7 +67,8 @@ impl Map {
         body: Vec<u8>,
     ) -> Vec<u8> {
         let mut words = line.split(' ');
-        let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+        let method = words.next().unwrap_or("");
+        let path = words.next().unwrap_or("");
         if let Some(prefix) = path.strip_prefix("/?prefix=") {
             let keys = self.cells.keys().filter(|key| key.starts_with(prefix));
             let text = keys.map(|key| format!("{key}\n")).collect::<String>();

@@ -40,7 +40,8 @@ pub async fn start(upstream: &str, fate: Arc<impl Fate>) -> String {
     let upstream = upstream.trim_start_matches("http://").to_owned();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let (fate, upstream) = (fate.clone(), upstream.clone());
+            let fate = fate.clone();
+            let upstream = upstream.clone();
             tokio::spawn(async move { carry(stream, &upstream, &*fate).await });
         }
     });
@@ -50,7 +51,8 @@ pub async fn start(upstream: &str, fate: Arc<impl Fate>) -> String {
 /// One request, then the connection is closed.
 async fn carry(stream: TcpStream, upstream: &str, fate: &impl Fate) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
-    let (mut head, mut length) = (String::new(), 0);
+    let mut head = String::new();
+    let mut length = 0;
     loop {
         let mut line = String::new();
         if stream.read_line(&mut line).await? == 0 {
@@ -134,7 +136,8 @@ impl Fate for BadWeather {
         }
         self.requests.fetch_add(1, Ordering::Relaxed);
         let slow = if self.roll(10) < 3 { Duration::from_secs(2) } else { Duration::ZERO };
-        let (fails, how) = (self.roll(10) < 3, self.roll(4));
+        let fails = self.roll(10) < 3;
+        let how = self.roll(4);
         let act = match how {
             _ if self.cut.load(Ordering::Relaxed) => Act::CutBefore,
             _ if !fails => return (slow, Act::Pass),

@@ -205,7 +205,8 @@ impl Pooler {
     pub fn start(url: &str) -> Self {
         let config: tokio_postgres::Config = url.parse().unwrap();
         let to = config.get_ports()[0];
-        let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+        let dir = tempfile::tempdir().unwrap();
+        let port = free_port();
         let ini = format!(
             "[databases]\npostgres = host=127.0.0.1 port={to} user=postgres\n\
              [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\

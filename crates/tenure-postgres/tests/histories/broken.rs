@@ -174,7 +174,9 @@ async fn judge_all(all: Vec<Broken>, upto: u64, told: impl Fn(&Broken, &Became) 
     let mut workers = JoinSet::new();
     let (say, mut said) = tokio::sync::mpsc::unbounded_channel();
     for _ in 0..setting("TENURE_WORKERS").unwrap_or(WORKERS) {
-        let (site, all, keen) = (Arc::clone(&site), Arc::clone(&all), Arc::clone(&keen));
+        let site = Arc::clone(&site);
+        let all = Arc::clone(&all);
+        let keen = Arc::clone(&keen);
         let say = say.clone();
         workers.spawn(async move {
             let mut place = site.place().await;
@@ -216,7 +218,8 @@ fn given(folder: &Path) -> Vec<Broken> {
         let number = path.file_stem()?.to_str()?.parse().ok()?;
         let text = std::fs::read_to_string(&path).unwrap();
         let (function, body) = text.split_once('\n').unwrap();
-        let (function, body) = (function.to_owned(), Body::Whole(body.to_owned()));
+        let function = function.to_owned();
+        let body = Body::Whole(body.to_owned());
         Some(Broken { number, function, body })
     };
     let mut all: Vec<_> = std::fs::read_dir(folder).unwrap().flatten().filter_map(number).collect();

@@ -29,7 +29,8 @@ impl Revs {
 
     /// Takes up where both stand now.
     pub fn learn(&mut self, spec: Rev, ours: Rev) -> Result<(), String> {
-        let (last, next) = (self.last(), (spec.get(), ours.get()));
+        let last = self.last();
+        let next = (spec.get(), ours.get());
         let [by_rules, here] = [(last.0, next.0), (last.1, next.1)].map(|(a, b)| b.checked_sub(a));
         let both = by_rules.zip(here);
         let sound = both.is_some_and(|(a, b)| a == b || a >= Era::JUMP && b >= Era::JUMP);

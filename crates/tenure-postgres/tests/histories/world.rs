@@ -400,7 +400,9 @@ impl Space {
             // end in PostgreSQL.
             What::Purge { .. } if self.forgot => return None,
             What::Purge { everything, after, most, dry_run } => {
-                let (most, dry_run, after) = (*most, *dry_run, after.map(name));
+                let most = *most;
+                let dry_run = *dry_run;
+                let after = after.map(name);
                 let older_than = if *everything { Duration::ZERO } else { AGES };
                 Amend::Purge(Purge { older_than, after, most, dry_run, by })
             }

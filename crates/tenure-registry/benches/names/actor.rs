@@ -135,7 +135,8 @@ async fn call(registry: &Registry, count: usize, seconds: f64) -> Outcome {
     for caller in 0..count {
         let registry = registry.clone();
         tasks.push(tokio::spawn(async move {
-            let (mut kept, mut times) = (Vec::new(), Vec::new());
+            let mut kept = Vec::new();
+            let mut times = Vec::new();
             while Instant::now() < until {
                 let name = format!("user/{me}-{caller}-{}", times.len());
                 let value = Value::at(words::ENDPOINT).map_err(|error| error.to_string())?;
@@ -147,7 +148,8 @@ async fn call(registry: &Registry, count: usize, seconds: f64) -> Outcome {
             Ok::<_, String>((kept, times))
         }));
     }
-    let (mut all, mut kept) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
+    let mut kept = Vec::new();
     for task in tasks {
         let (names, times) = task.await??;
         kept.push(names);

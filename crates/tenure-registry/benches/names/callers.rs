@@ -22,8 +22,10 @@ const BESIDE: usize = 16;
 pub(crate) async fn run(report: &mut Report, run: usize, wide: &Server) -> Outcome {
     println!("\n{PROCESSES} processes with {CALLERS} callers each, {SECONDS} s, on every core");
     let url = wide.url("tenure");
-    let (mut one, mut many) = (Vec::new(), Vec::new());
-    let (mut p50, mut p99) = (Vec::new(), Vec::new());
+    let mut one = Vec::new();
+    let mut many = Vec::new();
+    let mut p50 = Vec::new();
+    let mut p99 = Vec::new();
     for round in 0..ROUNDS {
         for (callers, processes) in [(1, 1), (CALLERS, PROCESSES)] {
             let place = format!("callers-{run}-{round}-{callers}");
@@ -38,7 +40,8 @@ pub(crate) async fn run(report: &mut Report, run: usize, wide: &Server) -> Outco
             for actor in &mut actors {
                 actor.order("go")?;
             }
-            let (mut count, mut times) = (0.0, Vec::new());
+            let mut count = 0.0;
+            let mut times = Vec::new();
             for actor in &mut actors {
                 count += actor.hear("count")?;
                 times.extend(actor.hear_all("times")?);
@@ -65,12 +68,14 @@ pub(crate) async fn run(report: &mut Report, run: usize, wide: &Server) -> Outco
 /// depends on it.
 pub(crate) async fn leader(report: &mut Report, run: usize, wide: &Server) -> Outcome {
     println!("\n{BESIDE} callers while the registry's leader is killed, ttl {TTL:?}");
-    let (url, place) = (wide.url("tenure"), format!("leader-{run}"));
+    let url = wide.url("tenure");
+    let place = format!("leader-{run}");
     let tenure = Tenure::builder(&url).namespace(&place).connect().await?;
     let registry = Registry::open(&tenure, "bench")?;
     registry.ready().await?;
     let mut kept = Vec::new();
-    let (mut times, mut refused) = ([const { Vec::new() }; 2], 0.0);
+    let mut times = [const { Vec::new() }; 2];
+    let mut refused = 0.0;
     for round in 0..ROUNDS {
         // Elected only when the one before it is over.
         let mut leader = Actor::start("leader", &url, &place)?;

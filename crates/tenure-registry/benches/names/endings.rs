@@ -19,7 +19,8 @@ pub(crate) async fn run(report: &mut Report, run: usize, disk: &Server) -> Outco
     let store = words::open(&disk.url("tenure")).await?;
     let admin = connect(&disk.url("tenure")).await?;
     let ns = Namespace::new(format!("endings-{run}"))?;
-    let (mut times, mut logs) = ([const { Vec::new() }; 2], [const { Vec::new() }; 2]);
+    let mut times = [const { Vec::new() }; 2];
+    let mut logs = [const { Vec::new() }; 2];
     for round in 0..ROUNDS {
         for (kind, count) in [1, load::MANY].into_iter().enumerate() {
             let dead = words::join(&store, &ns, &format!("dead-{round}-{count}")).await?;

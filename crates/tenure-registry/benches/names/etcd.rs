@@ -43,7 +43,8 @@ impl Etcd {
 
     async fn run(version: String) -> Outcome<Self> {
         let dir = tempfile::Builder::new().prefix("tenure-bench-").tempdir()?;
-        let (port, peers) = (free_port()?, free_port()?);
+        let port = free_port()?;
+        let peers = free_port()?;
         let [client, peer] = [port, peers].map(|port| format!("http://127.0.0.1:{port}"));
         let child = Command::new("etcd")
             .arg("--data-dir")
@@ -85,7 +86,8 @@ pub(crate) struct Caller {
 impl Caller {
     /// Puts a key that must not be there.
     pub(crate) async fn put_if_absent(&mut self, key: &str) -> Outcome {
-        let (key, value) = (base64(key.as_bytes()), base64(words::ENDPOINT.as_bytes()));
+        let key = base64(key.as_bytes());
+        let value = base64(words::ENDPOINT.as_bytes());
         let body = format!(
             "{{\"compare\":[{{\"key\":\"{key}\",\"target\":\"CREATE\",\"result\":\"EQUAL\",\
              \"create_revision\":\"0\"}}],\"success\":[{{\"request_put\":{{\"key\":\"{key}\",\
@@ -130,7 +132,8 @@ pub(crate) async fn put_all(callers: &mut Vec<Caller>, prefix: &str, count: usiz
     let from = Instant::now();
     let mut tasks = Vec::new();
     for mut caller in callers.drain(..) {
-        let (prefix, next) = (prefix.to_owned(), next.clone());
+        let prefix = prefix.to_owned();
+        let next = next.clone();
         tasks.push(tokio::spawn(async move {
             loop {
                 let n = next.fetch_add(1, Ordering::Relaxed);

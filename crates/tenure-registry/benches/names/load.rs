@@ -32,8 +32,10 @@ pub(crate) async fn fill(
 
 pub(crate) async fn run(report: &mut Report, run: usize, disk: &Server) -> Outcome {
     println!("\nloading {MANY} names, on disk, {ROUNDS} times in turns");
-    let (url, place) = (disk.url("tenure"), format!("load-{run}"));
-    let (store, ns) = (words::open(&url).await?, Namespace::new(&place)?);
+    let url = disk.url("tenure");
+    let place = format!("load-{run}");
+    let store = words::open(&url).await?;
+    let ns = Namespace::new(&place)?;
     let owner = words::join(&store, &ns, "owner").await?;
     fill(&store, &ns, &owner, "", MANY).await?;
     let client = connect(&url).await?;
@@ -41,7 +43,9 @@ pub(crate) async fn run(report: &mut Report, run: usize, disk: &Server) -> Outco
     let bare = "SELECT name, token, rev, owner, life::text, endpoint, idx::text, data \
                 FROM tenure.names WHERE ns = $1 ORDER BY name";
     let bare = client.prepare(bare).await?;
-    let (mut selects, mut loads, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut selects = Vec::new();
+    let mut loads = Vec::new();
+    let mut bytes = Vec::new();
     for _ in 0..ROUNDS {
         let from = Instant::now();
         let rows = client.query(&bare, &[&place]).await?;

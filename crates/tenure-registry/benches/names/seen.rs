@@ -17,7 +17,8 @@ const PAUSE: Duration = Duration::from_millis(25);
 
 pub(crate) async fn run(report: &mut Report, run: usize, disk: &Server) -> Outcome {
     println!("\nuntil another process sees a name, {ROUNDS} times in turns");
-    let (url, place) = (disk.url("tenure"), format!("seen-{run}"));
+    let url = disk.url("tenure");
+    let place = format!("seen-{run}");
     let tenure = Tenure::builder(&url).namespace(&place).connect().await?;
     let registry = Registry::open(&tenure, "bench")?;
     registry.ready().await?;
@@ -31,7 +32,9 @@ pub(crate) async fn run(report: &mut Report, run: usize, disk: &Server) -> Outco
     let read = "SELECT name, token, owner FROM tenure.names WHERE ns = $1 AND name = $2";
     let read = reads.prepare(read).await?;
     let mut kept = Vec::new();
-    let (mut seen, mut heard, mut selects) = (Vec::new(), Vec::new(), Vec::new());
+    let mut seen = Vec::new();
+    let mut heard = Vec::new();
+    let mut selects = Vec::new();
     for n in 0..ROUNDS {
         tokio::time::sleep(PAUSE).await;
         let name = format!("user/{n}");

@@ -36,7 +36,8 @@ pub(crate) async fn one(
     let client = connect(&disk.url("floor")).await?;
     let floor = client.prepare(FLOOR).await?;
     let url = disk.url("tenure");
-    let (store, ns) = (words::open(&url).await?, Namespace::new(&place)?);
+    let store = words::open(&url).await?;
+    let ns = Namespace::new(&place)?;
     let me = words::join(&store, &ns, "me").await?;
     let tenure = Tenure::builder(&url).namespace(&place).connect().await?;
     let registry = Registry::open(&tenure, "bench")?;

@@ -29,7 +29,8 @@ pub(crate) async fn run(report: &mut Report) -> Outcome {
     db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     db.pragma_update(None, "synchronous", "FULL")?;
     db.execute_batch(TABLE)?;
-    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    let mut ours = Vec::new();
+    let mut bare = Vec::new();
     for slice in 0..SLICES {
         for kind in words::shuffled(2)? {
             for n in 0..SLICE {
@@ -49,7 +50,8 @@ pub(crate) async fn run(report: &mut Report) -> Outcome {
     let bare = report.spread("SQLite: a bare durable insert", &mut bare, "µs");
     let ours = report.spread("SQLite: one name", &mut ours, "µs");
     report.at_most("SQLite: one name / bare insert", ours / bare, 1.5, "x");
-    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    let mut ours = Vec::new();
+    let mut bare = Vec::new();
     for round in 0..ROUNDS {
         let names = || (0..BATCH).map(move |n| format!("batch/{round}-{n}"));
         for kind in words::shuffled(2)? {

@@ -227,7 +227,8 @@ fn across_random_gaps_the_copy_equals_the_store() {
         let (there, at) = copy.select(|_| true);
         let there: Vec<_> = there.iter().map(|e| (e.name.to_string(), e.token, e.rev)).collect();
         let wanted: Vec<_> = store.values().map(|b| (b.name.to_string(), b.token, b.rev)).collect();
-        let (mut there, mut wanted) = (there, wanted);
+        let mut there = there;
+        let mut wanted = wanted;
         there.sort();
         wanted.sort();
         assert_eq!((there, at.rev), (wanted, Rev::new(rev)));

@@ -122,7 +122,8 @@ impl Task {
                 }
                 continue;
             }
-            let (end, tenure) = (self.writer.next_end(), self.tenure.clone());
+            let end = self.writer.next_end();
+            let tenure = self.tenure.clone();
             tokio::select! {
                 biased;
                 told = hears.recv() => match told {
@@ -159,7 +160,9 @@ impl Task {
         self.looks += 1;
         let mut again = false;
         let since = if self.writer.is_partial() { Rev::START } else { self.copy.stand().rev };
-        let (names, tells, tenure) = (self.names.clone(), self.tells, self.tenure.clone());
+        let names = self.names.clone();
+        let tells = self.tells;
+        let tenure = self.tenure.clone();
         let owners = self.writer.answered().clone();
         let is_due = self.members.load().asked + self.every / 2 <= asked;
         let answer = async {

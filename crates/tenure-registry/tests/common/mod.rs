@@ -135,7 +135,8 @@ pub fn torment(
     start: impl Fn(usize, usize) -> Process,
 ) -> Torments {
     let mut processes: Vec<_> = (0..count).map(|n| start(n, 0)).collect();
-    let (began, mut dice) = (Instant::now(), Dice::new(7));
+    let began = Instant::now();
+    let mut dice = Dice::new(7);
     let mut stopped = Vec::<(Instant, usize)>::new();
     let mut done = Torments { stops: 0, kills: 0 };
     while began.elapsed() < limit || done.kills < 3 || done.stops < 3 {

@@ -99,7 +99,8 @@ mod tests {
         for life in 1..=count {
             let id = MemberId::new("a").unwrap();
             let member = MemberRef::new(id, Incarnation::from_u128(life));
-            let (seq, at) = (journal.last().next(), Timestamp::default());
+            let seq = journal.last().next();
+            let at = Timestamp::default();
             journal.append(Entry { seq, at, what: Happening::Left { member } });
         }
         journal

@@ -58,7 +58,8 @@ fn view(state: &MemoryState, now: Mono, name: &str) -> ElectionView {
 /// The holder of `e` hands it over at second 1, for three seconds; the heir is
 /// another candidate.
 fn handed_over(state: &mut MemoryState) -> (MemberRef, MemberRef, TermNumber) {
-    let (holder, heir) = (member("holder", 1), member("heir", 2));
+    let holder = member("holder", 1);
+    let heir = member("heir", 2);
     state.join(at(0), WALL, &join(&holder));
     state.join(at(0), WALL, &join(&heir));
     let number = won(state.claim(at(0), WALL, &claim(&holder, &["e"], 1)));
@@ -104,7 +105,8 @@ fn a_thousand_short_lives_leave_no_members_behind() {
 #[test]
 fn the_next_join_sweeps_away_the_dead_who_hold_nothing() {
     let mut state = MemoryState::new();
-    let (idle, holder) = (member("idle", 1), member("holder", 2));
+    let idle = member("idle", 1);
+    let holder = member("holder", 2);
     state.join(at(0), WALL, &join(&idle));
     state.join(at(0), WALL, &join(&holder));
     won(state.claim(at(0), WALL, &claim(&holder, &["e"], 1)));
@@ -130,7 +132,8 @@ fn an_election_nobody_won_is_forgotten_with_its_last_candidate() {
 #[test]
 fn what_changes_nothing_writes_nothing() {
     let mut state = MemoryState::new();
-    let (holder, other) = (member("holder", 1), member("other", 2));
+    let holder = member("holder", 1);
+    let other = member("other", 2);
     state.join(at(0), WALL, &join(&holder));
     state.join(at(0), WALL, &join(&other));
     won(state.claim(at(0), WALL, &claim(&holder, &["e"], 1)));
@@ -172,7 +175,8 @@ fn a_life_that_is_over_is_not_begun_again() {
 #[test]
 fn a_condemned_member_is_ended_as_evicted() {
     let mut state = MemoryState::new();
-    let (a, b) = (member("a", 1), member("b", 2));
+    let a = member("a", 1);
+    let b = member("b", 2);
     state.join(at(0), WALL, &join(&a));
     won(state.claim(at(0), WALL, &claim(&a, &["e"], 1)));
     let evict = Amend::Evict { member: a.id.clone(), now: false, by: Note::default() };
@@ -191,7 +195,8 @@ fn a_condemned_member_is_ended_as_evicted() {
 /// not even for an election that is new to it.
 #[test]
 fn a_promoted_copy_gives_no_number_that_it_may_have_forgotten() {
-    let (web, api) = (member("web-1", 1), member("api-1", 2));
+    let web = member("web-1", 1);
+    let api = member("api-1", 2);
     let mut original = MemoryState::new();
     original.join(at(0), WALL, &join(&web));
     original.join(at(0), WALL, &join(&api));
@@ -238,7 +243,8 @@ fn a_rolled_back_store_hands_over_above_what_it_forgot() {
     let seen = state.seq();
     let forgotten = give_up(&mut state, &web, 1, seen).number;
     assert_eq!(forgotten, TermNumber::new(2));
-    let (seen, mut state) = (state.seq(), copy);
+    let seen = state.seq();
+    let mut state = copy;
     let view = give_up(&mut state, &web, 1, seen);
     assert!(view.is_held_by(heir.incarnation), "{view:?}");
     assert!(view.number > forgotten, "{view:?}");

@@ -69,7 +69,8 @@ impl World {
     }
 
     fn step(&mut self, purge: &Purge) -> Purged {
-        let (now, wall) = (self.now, self.wall());
+        let now = self.now;
+        let wall = self.wall();
         match self.state.amend(now, wall, &Amend::Purge(purge.clone())) {
             Amended::Purged(purged) => purged,
             other => panic!("{other:?}"),

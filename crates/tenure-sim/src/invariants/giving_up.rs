@@ -36,7 +36,8 @@ impl GivingUp {
             Reply::Claim(Claims::Answered(answers)) => {
                 for answer in answers {
                     if let Claimed::Won(term) = answer {
-                        let (election, number) = (term.election.clone(), term.number);
+                        let election = term.election.clone();
+                        let number = term.number;
                         self.handed.remove(&TermRef { election, number });
                     }
                 }
@@ -59,7 +60,8 @@ impl Invariant for GivingUp {
         for entry in *entries {
             allowed(request, entry, &self.handed)?;
             if let (Request::Release(_), Happening::Elected { term, .. }) = (request, &entry.what) {
-                let (election, number) = (term.election.clone(), term.number);
+                let election = term.election.clone();
+                let number = term.number;
                 self.ever.insert(TermRef { election: election.clone(), number });
                 self.handed.insert(TermRef { election, number });
             }

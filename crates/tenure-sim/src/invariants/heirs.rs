@@ -54,7 +54,8 @@ impl Heirs {
                 let candidates = self.candidates.entry(election.clone()).or_default();
                 let stood = candidates.get(&member.id).filter(|c| c.life == member.incarnation);
                 let since = stood.map_or(store, |c| c.since);
-                let (life, priority) = (member.incarnation, *priority);
+                let life = member.incarnation;
+                let priority = *priority;
                 candidates.insert(member.id.clone(), Candidate { life, priority, since });
             }
             Happening::Left { member, .. } | Happening::Ended { member, .. } => {
@@ -103,7 +104,8 @@ impl Heirs {
                     && heir != term.member.id
                     && self.members.lives(store, &heir)
                 {
-                    let (member, election) = (&term.member, &term.election);
+                    let member = &term.member;
+                    let election = &term.election;
                     return Err(format!("{member} was elected to {election}, kept for {heir}"));
                 }
             }

@@ -61,7 +61,8 @@ impl Losses {
             (Some(query), Reply::Read(snapshot)) => self.looked(who, query, snapshot),
             (_, Reply::Heartbeat(Beat::Alive { terms, .. })) => {
                 for beat in terms.iter().filter(|beat| beat.outcome == TermOutcome::Lost) {
-                    let (election, number) = (beat.term.election.clone(), beat.term.number);
+                    let election = beat.term.election.clone();
+                    let number = beat.term.number;
                     self.unshown.insert((who, election, number));
                 }
             }

@@ -84,7 +84,8 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, part) = (self.at / SECOND, self.at % SECOND / 1_000);
+        let whole = self.at / SECOND;
+        let part = self.at % SECOND / 1_000;
         write!(f, "{} does not hold at {whole}.{part:06}: {}", self.invariant, self.text)
     }
 }

@@ -96,7 +96,8 @@ impl NamesAnswered {
         op: &BindOp,
         answer: &BindAnswer,
     ) -> Result<(), String> {
-        let (name, row) = (&op.name, self.rows.get(&op.name));
+        let name = &op.name;
+        let row = self.rows.get(&op.name);
         let again = row.is_some_and(|row| row.owner == *caller && row.nonce == op.nonce);
         match answer {
             BindAnswer::Bound(binding) if again => match row.is_some_and(|row| row.is(binding)) {
@@ -139,7 +140,8 @@ impl NamesAnswered {
         token: Token,
         answer: &BindAnswer,
     ) -> Result<(), String> {
-        let (name, own) = (&op.name, self.own(caller, &op.name, token).cloned());
+        let name = &op.name;
+        let own = self.own(caller, &op.name, token).cloned();
         match (answer, own) {
             (BindAnswer::Bound(binding), Some(row)) if row.is(binding) => {
                 self.rows.insert(name.clone(), Row { nonce: op.nonce, ..row });
@@ -161,7 +163,8 @@ impl NamesAnswered {
         token: Token,
         answer: &BindAnswer,
     ) -> Result<(), String> {
-        let (name, own) = (&op.name, self.own(caller, &op.name, token).cloned());
+        let name = &op.name;
+        let own = self.own(caller, &op.name, token).cloned();
         match (answer, own) {
             (BindAnswer::Gone(None), Some(_)) => {
                 self.rows.remove(name);

@@ -62,7 +62,9 @@ pub(super) fn follow(owned: &mut BTreeMap<(Who, Name), Owned>, fact: &Fact<'_>) 
             ..
         } => {
             if let Some(owner) = &binding.owner {
-                let (token, life, until) = (binding.token, owner.incarnation, *until);
+                let token = binding.token;
+                let life = owner.incarnation;
+                let until = *until;
                 owned.insert((*who, binding.name.clone()), Owned { token, life, until });
             }
         }

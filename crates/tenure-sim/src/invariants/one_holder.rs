@@ -27,7 +27,8 @@ impl Invariant for OneHolder {
             if let Happening::Elected { term, .. } = &entry.what {
                 let key = (term.election.clone(), term.number);
                 if let Some(other) = self.holders.insert(key, term.member.clone()) {
-                    let (election, number) = (&term.election, term.number);
+                    let election = &term.election;
+                    let number = term.number;
                     return Err(format!(
                         "{election}#{number} was given to {other} and to {}",
                         term.member

@@ -47,7 +47,8 @@ impl Invariant for OneTermABid {
             let next = (claim.member.incarnation, bid.nonce);
             let last = self.won.insert(term.election.clone(), next);
             if last.is_some_and(|(life, nonce)| life == next.0 && next.1 <= nonce) {
-                let (member, nonce) = (&term.member, bid.nonce.get());
+                let member = &term.member;
+                let nonce = bid.nonce.get();
                 return Err(format!("the bid {nonce} of {member} won {} twice", term.election));
             }
         }

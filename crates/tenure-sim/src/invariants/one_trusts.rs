@@ -83,7 +83,9 @@ impl Invariant for OneTrusts {
         self.excused.extend(evicted(fact));
         match fact {
             Fact::Told { who, event: Event::Elected { term, .. }, until: Some(until), .. } => {
-                let (number, life, until) = (term.number, term.member.incarnation, *until);
+                let number = term.number;
+                let life = term.member.incarnation;
+                let until = *until;
                 let trusting = self.trusting.entry(term.election.clone()).or_default();
                 trusting.insert(*who, Trust { number, life, until });
             }

@@ -69,7 +69,8 @@ impl SomebodyLeads {
     /// their way.
     fn silence(&self, of: Who) -> Nanos {
         let settings = &self.settings[of.process];
-        let (ttl, drift) = (settings.ttl(), settings.drift_ppm());
+        let ttl = settings.ttl();
+        let drift = settings.drift_ppm();
         let unsure = match self.beyond {
             true => settings.heartbeat(),
             false => (ttl / 10).max(settings.heartbeat() / 100_000 * drift),

@@ -102,7 +102,8 @@ impl Broken {
             _ => false,
         };
         if ended && goes_on {
-            let (attention, seq) = (0, store.seq());
+            let attention = 0;
+            let seq = store.seq();
             let alive = Beat::Alive { attention, holds: Some(0), seq, terms: Vec::new() };
             return Reply::Heartbeat(alive);
         }
@@ -229,7 +230,9 @@ impl Broken {
                 answer
             }
             Amend::Resume { election, by } if ignored => {
-                let (election, reason, by) = (election.clone(), by.clone(), by.clone());
+                let election = election.clone();
+                let reason = by.clone();
+                let by = by.clone();
                 state.amend(now, wall, &Amend::Pause { election, reason, by });
                 state.amend(now, wall, amend)
             }

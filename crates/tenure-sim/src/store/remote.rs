@@ -125,7 +125,8 @@ impl<O: Clone, A> Wire<O, A> {
         let mut letters = self.letters();
         let (by, op, copies) = letters.ops.get_mut(&call)?;
         *copies -= 1;
-        let (found, left) = ((*by, op.clone()), *copies);
+        let found = (*by, op.clone());
+        let left = *copies;
         if left == 0 {
             letters.ops.remove(&call);
         }

@@ -70,7 +70,8 @@ mod tests {
         let mut written = Vec::new();
         for name in ["a", "b", "c"] {
             let election = ElectionName::new(name).expect("a name");
-            let (reason, by) = (Note::new("r"), Note::new("o"));
+            let reason = Note::new("r");
+            let by = Note::new("o");
             let amend = Amend::Pause { election, reason, by };
             state.amend(Mono::ZERO, Timestamp::default(), &amend);
             replica.receive(&state);

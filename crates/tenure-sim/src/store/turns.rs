@@ -230,7 +230,8 @@ impl TurnWorld {
         }
         let early = self.broken == Some(TurnRule::ClockBeforeLock);
         self.clock.set(if early { asked } else { now });
-        let (before, seq) = (self.members(), self.seq());
+        let before = self.members();
+        let seq = self.seq();
         let done = self.carry_out(&op)?;
         let conflict = matches!(done, Answer::Turn(Ok(Turned::Conflict(_))));
         let step =

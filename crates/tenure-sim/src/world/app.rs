@@ -22,7 +22,8 @@ impl World {
 impl Apps<'_> {
     /// The habits of an application that starts now.
     pub(super) fn habits(&mut self) -> Habits {
-        let (slow, stuck) = (self.world.apps.between(100, 990), self.world.apps.chance(500));
+        let slow = self.world.apps.between(100, 990);
+        let stuck = self.world.apps.chance(500);
         let stop = self.world.apps.between(0, 999);
         let confirms = self.world.apps.chance(500);
         let drain = if self.world.on(Feature::StuckDrains) && stuck {
@@ -64,8 +65,8 @@ impl Apps<'_> {
                 let stance = process.stance(&election);
                 if !stance.standing && stance.leadership.is_none() {
                     stance.standing = true;
-                    let (fickle, soon) =
-                        (self.world.apps.chance(200), self.world.apps.below(6_000_000));
+                    let fickle = self.world.apps.chance(200);
+                    let soon = self.world.apps.below(6_000_000);
                     if self.world.on(Feature::Withdrawals) && fickle {
                         self.world.do_in(soon, who, Act::Withdraw(election.clone()));
                     }
@@ -173,7 +174,8 @@ impl Apps<'_> {
     fn lead(&mut self, who: Who, election: ElectionName, number: TermNumber) {
         self.world.do_in(1, who, Act::Write(election.clone(), number));
         let ttl = nanos(self.world.config.ttl);
-        let (tires, after) = (self.world.apps.chance(600), self.world.apps.between(0, ttl * 5));
+        let tires = self.world.apps.chance(600);
+        let after = self.world.apps.between(0, ttl * 5);
         let orderly = self.world.apps.chance(500);
         if self.world.on(Feature::Resignations) && tires {
             let act = if orderly { Act::StopLeading } else { Act::Stopped };
@@ -202,8 +204,8 @@ impl Apps<'_> {
     }
 
     fn stand_again(&mut self, who: Who, election: ElectionName) {
-        let (soon, late) =
-            (self.world.apps.chance(500), self.world.apps.below(nanos(self.world.config.ttl) * 2));
+        let soon = self.world.apps.chance(500);
+        let late = self.world.apps.below(nanos(self.world.config.ttl) * 2);
         let after = if self.world.healed || soon { 1 } else { late };
         self.world.do_in(after, who, Act::Stand(election));
     }

@@ -267,7 +267,8 @@ impl World {
         }
         process.who.start += 1;
         let profile = Profile::default();
-        let (id, settings) = (process.id.clone(), process.settings.clone());
+        let id = process.id.clone();
+        let settings = process.settings.clone();
         let mut machine = Machine::new(id, profile, settings, traits, seed);
         if let Some(Mutation::Machine(rule)) = self.mutation {
             machine.mutate(rule);
@@ -419,7 +420,8 @@ fn new_clock(config: &Config, rng: &mut Rng) -> Clock {
 /// A rate as the features allow.
 fn rate(config: &Config, rng: &mut Rng) -> i64 {
     let bound = i64::from(config.drift_ppm);
-    let (kind, within) = (rng.below(4), rng.below(2 * u64::from(config.drift_ppm) + 1));
+    let kind = rng.below(4);
+    let within = rng.below(2 * u64::from(config.drift_ppm) + 1);
     let fast = rng.chance(500);
     let beyond = i64::try_from(rng.between(1, 400_000)).unwrap_or(0);
     let signed = |ppm: i64| if fast { ppm } else { -ppm };

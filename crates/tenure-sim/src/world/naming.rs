@@ -85,7 +85,8 @@ impl Naming<'_> {
 
     /// Takes one name, or with it all others that are not owned or asked for.
     fn take_names(&mut self, who: Who, name: Name) {
-        let (together, fickle) = (self.world.naming.chance(250), self.world.naming.chance(200));
+        let together = self.world.naming.chance(250);
+        let fickle = self.world.naming.chance(200);
         let soon = self.world.naming.below(6_000_000);
         let wanted = if together { self.world.names.clone() } else { vec![name] };
         let process = &mut self.world.processes[who.process];
@@ -111,7 +112,8 @@ impl Naming<'_> {
 
     /// Now and then only under a term: one that is led, or the one before it.
     fn fence(&mut self, who: Who) -> Option<TermRef> {
-        let (fenced, stale) = (self.world.naming.chance(150), self.world.naming.chance(300));
+        let fenced = self.world.naming.chance(150);
+        let stale = self.world.naming.chance(300);
         if !fenced || self.world.config.store == StoreKind::Cas {
             return None;
         }
@@ -184,8 +186,10 @@ impl Naming<'_> {
     /// A new name: changed now and then, and dropped at last.
     fn own(&mut self, who: Who, name: Name, token: Token) {
         let ttl = nanos(self.world.config.ttl);
-        let (changes, when) = (self.world.naming.chance(400), self.world.naming.below(ttl * 2));
-        let (tires, after) = (self.world.naming.chance(600), self.world.naming.below(ttl * 4));
+        let changes = self.world.naming.chance(400);
+        let when = self.world.naming.below(ttl * 2);
+        let tires = self.world.naming.chance(600);
+        let after = self.world.naming.below(ttl * 4);
         if changes {
             self.name_in(when, who, NameAct::Change(name.clone(), token));
         }
@@ -195,8 +199,8 @@ impl Naming<'_> {
     }
 
     fn take_again(&mut self, who: Who, name: Name) {
-        let (soon, late) =
-            (self.world.naming.chance(500), self.world.naming.below(nanos(self.world.config.ttl)));
+        let soon = self.world.naming.chance(500);
+        let late = self.world.naming.below(nanos(self.world.config.ttl));
         let after = if soon || self.world.healed { late / 20 + 1 } else { late };
         self.name_in(after, who, NameAct::Take(name));
     }

@@ -32,8 +32,8 @@ impl Network<'_> {
     /// it arrives in another age.
     pub(super) fn message_delay(&mut self) -> Nanos {
         let usual = self.world.net.between(MILLI / 5, 2 * MILLI);
-        let (late, how_late) =
-            (self.world.net.chance(60), self.world.net.below(nanos(self.world.config.ttl) * 2));
+        let late = self.world.net.chance(60);
+        let how_late = self.world.net.below(nanos(self.world.config.ttl) * 2);
         if self.world.on(Feature::Stragglers) && late { how_late } else { usual }
     }
 
@@ -100,10 +100,8 @@ impl Network<'_> {
     pub(super) fn serve(&mut self, call: u64, asked: Option<Mono>) {
         let store = self.world.store_clock.at(self.world.now);
         if self.world.store.turns.is_some() && asked.is_none() {
-            let (waits, span) = (
-                self.world.net.chance(60),
-                self.world.net.below(nanos(self.world.config.ttl) * 3 / 2),
-            );
+            let waits = self.world.net.chance(60);
+            let span = self.world.net.below(nanos(self.world.config.ttl) * 3 / 2);
             if waits && self.world.on(Feature::Stragglers) {
                 self.world.coverage.mark("a turn waited for the lock");
                 let again = Happens::Call { call, asked: Some(store) };
@@ -129,8 +127,9 @@ impl Network<'_> {
 
     /// What the service makes of an operation; `None` if it is silent.
     fn fate(&mut self) -> Option<Fate> {
-        let (fails, acts, certain) =
-            (self.world.net.chance(40), self.world.net.chance(500), self.world.net.chance(500));
+        let fails = self.world.net.chance(40);
+        let acts = self.world.net.chance(500);
+        let certain = self.world.net.chance(500);
         let refusal = if certain { Fate::Refused } else { Fate::Unclear };
         match self.world.outage {
             Some(Outage::Silent) => None,
@@ -144,7 +143,8 @@ impl Network<'_> {
     /// tells nothing. The first look is at everything.
     pub(super) fn poll(&mut self, who: Who, first: bool) {
         let Some(pace) = self.world.config.poll() else { return };
-        let (lost, early) = (self.world.net.chance(300), self.world.net.below(250));
+        let lost = self.world.net.chance(300);
+        let early = self.world.net.below(250);
         let pause = nanos(pace) - nanos(pace) / 1_000 * early;
         self.world.queue.push(self.world.now + pause, Happens::Poll { who, first: false });
         if self.world.on(Feature::BadHints) && lost {
@@ -168,8 +168,9 @@ impl Network<'_> {
 
     /// A request reaches the store, which may fail before or after it acts.
     pub(super) fn arrive(&mut self, who: Who, id: RequestId, request: &Request) {
-        let (fails, acts, certain) =
-            (self.world.net.chance(60), self.world.net.chance(500), self.world.net.chance(500));
+        let fails = self.world.net.chance(60);
+        let acts = self.world.net.chance(500);
+        let certain = self.world.net.chance(500);
         if let Some(outage) = self.world.outage {
             if outage == Outage::Refusing {
                 let failed = Failed { may_have_applied: !certain };
@@ -252,7 +253,8 @@ impl Network<'_> {
     }
 
     fn hint(&mut self, index: usize, hint: Hint) {
-        let (lost, doubled) = (self.world.net.chance(300), self.world.net.chance(200));
+        let lost = self.world.net.chance(300);
+        let doubled = self.world.net.chance(200);
         let delay = self.message_delay();
         let late = self.world.net.below(nanos(self.world.config.ttl));
         let process = &self.world.processes[index];
@@ -272,7 +274,8 @@ impl Network<'_> {
     pub(super) fn reconnect(&mut self, index: usize) {
         let process = &mut self.world.processes[index];
         process.cut = false;
-        let (who, up) = (process.who, process.machine.is_some());
+        let who = process.who;
+        let up = process.machine.is_some();
         if up {
             self.world.names().compare_names_soon(who);
         }

@@ -164,10 +164,8 @@ impl Troubles<'_> {
     /// lasts: the answer waits in its inbox, as old as can be (H4, B5).
     pub(super) fn stop_at_the_worst(&mut self, index: usize) {
         let ttl = nanos(self.world.config.ttl);
-        let (unlucky, span) = (
-            self.world.troubles.chance(15),
-            self.world.troubles.between(ttl * 7 / 10, ttl * 15 / 10),
-        );
+        let unlucky = self.world.troubles.chance(15);
+        let span = self.world.troubles.between(ttl * 7 / 10, ttl * 15 / 10);
         if self.world.on(Feature::Stops) && unlucky {
             self.freeze(index, span, false);
         }
@@ -244,7 +242,8 @@ impl Troubles<'_> {
     /// flood of them for two ttls.
     fn storm(&mut self, index: usize) {
         let process = &self.world.processes[index];
-        let (who, id) = (process.who, process.id.clone());
+        let who = process.who;
+        let id = process.id.clone();
         let (count, span) = match self.world.troubles.chance(100) {
             true => (600, nanos(self.world.config.ttl) * 2),
             false => (self.world.troubles.between(1, 40), SECOND / 20),
@@ -276,8 +275,10 @@ impl Troubles<'_> {
         let election = self.any_election();
         let index = self.any_process();
         let member: MemberId = self.world.processes[index].id.clone();
-        let (reason, by) = (Note::new("because"), Note::new("operator"));
-        let (exact, pausing) = (self.world.troubles.chance(300), self.world.troubles.chance(400));
+        let reason = Note::new("because");
+        let by = Note::new("operator");
+        let exact = self.world.troubles.chance(300);
+        let pausing = self.world.troubles.chance(400);
         let store = self.world.store_clock.at(self.world.now);
         let newest = self.world.store.newest(store, &election);
         // Now and then the term before it, as an operator does who looked a while ago.

@@ -76,7 +76,8 @@ impl MemoryStore {
     /// An empty store on this clock whose journals keep `bound` entries each.
     #[must_use]
     pub fn keeping(clock: Arc<dyn Clock>, bound: usize) -> Self {
-        let (namespaces, bell) = (Mutex::default(), Notify::new());
+        let namespaces = Mutex::default();
+        let bell = Notify::new();
         // Counted, not drawn: nobody outside this process ever sees such a store.
         static MADE: AtomicU64 = AtomicU64::new(1);
         let id = StoreId::from_u128(MADE.fetch_add(1, Ordering::Relaxed).into());

@@ -100,7 +100,8 @@ impl Tls {
 
     /// With options that a store names as its service's own tools do.
     pub fn named(names: OptionNames) -> Self {
-        let (roots, check) = (Roots::Public, Check::Full);
+        let roots = Roots::Public;
+        let check = Check::Full;
         Self { names, roots, check, certificate: None, key: None, protocols: Vec::new() }
     }
 

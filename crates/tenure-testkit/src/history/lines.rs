@@ -58,6 +58,7 @@ fn read(line: &str) -> Option<(&str, Call)> {
         ["nothing"] => Told::FoundNothing,
         _ => return None,
     };
-    let (from, until) = (from.parse().ok()?, until.parse().ok()?);
+    let from = from.parse().ok()?;
+    let until = until.parse().ok()?;
     Some((*name, Call { by: (*by).to_owned(), from, until, told }))
 }

@@ -156,7 +156,8 @@ struct Reign<'a> {
 
 impl Default for Reign<'_> {
     fn default() -> Self {
-        let (begin, dropped) = ((0, u64::MAX), u64::MAX);
+        let begin = (0, u64::MAX);
+        let dropped = u64::MAX;
         Self { owner: None, taken: false, begin, seen: 0, held: 0, dropped }
     }
 }

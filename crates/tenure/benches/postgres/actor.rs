@@ -206,7 +206,8 @@ async fn stand_by_river(url: &str, name: &str, ttl: Duration) -> Outcome {
 
 /// Notifies, waits for the answer, and says from when on once it is asked to.
 async fn notify(url: &str, channel: &str) -> Outcome {
-    let (mut orders, (client, mut heard)) = (orders(), listen(url, "back").await?);
+    let mut orders = orders();
+    let (client, mut heard) = listen(url, "back").await?;
     let text = format!("NOTIFY {channel}");
     say("listening", now())?;
     while orders.recv().await.is_some() {
@@ -227,7 +228,8 @@ async fn notify(url: &str, channel: &str) -> Outcome {
 
 /// Answers notifications, and says when it heard the last once it is asked to.
 async fn echo(url: &str, channel: &str) -> Outcome {
-    let (mut orders, (client, mut heard)) = (orders(), listen(url, channel).await?);
+    let mut orders = orders();
+    let (client, mut heard) = listen(url, channel).await?;
     let mut at = now();
     say("listening", at)?;
     loop {

@@ -36,8 +36,8 @@ async fn compare(report: &mut Report, place: &str, server: &Server) -> Outcome {
              UPDATE river_leader_durable SET expires_at = now() + interval '1 day'",
         )
         .await?;
-    let (durable, unlogged) =
-        (river_renewal("river_leader_durable"), river_renewal("river_leader"));
+    let durable = river_renewal("river_leader_durable");
+    let unlogged = river_renewal("river_leader");
     // As programs send them: what is theirs comes as parameters.
     let texts: [(&str, &str, &[&(dyn ToSql + Sync)]); 4] = [
         ("a bare prepared update of one row by its key", FLOOR, &[&1_i64]),
@@ -62,7 +62,9 @@ async fn compare(report: &mut Report, place: &str, server: &Server) -> Outcome {
     let its_beat = words::beat(&words::join(&guest, &ns, "guest").await?);
     // A program that leads has timers; waiting takes a little longer where one runs.
     let _timer = tokio::spawn(tokio::time::sleep(words::LONG));
-    let (mut ours, mut guests, mut elects) = (Vec::new(), Vec::new(), Vec::new());
+    let mut ours = Vec::new();
+    let mut guests = Vec::new();
+    let mut elects = Vec::new();
     let took = |from: Instant| from.elapsed().as_secs_f64() * 1e6;
     for _ in 0..SLICES {
         // In any order: who always came after one that leaves the disk busy, or idle,
@@ -143,7 +145,8 @@ async fn storage(report: &mut Report, disk: &Server) -> Outcome {
     let ns = &Namespace::new("storage")?;
     let beat = &words::beat(&words::join(&store, ns, "me").await?);
     store.heartbeat(ns, beat).await?;
-    let (from, before) = (place(&admin).await?, updates(&admin).await?);
+    let from = place(&admin).await?;
+    let before = updates(&admin).await?;
     for _ in 0..COUNTED {
         store.heartbeat(ns, beat).await?;
     }

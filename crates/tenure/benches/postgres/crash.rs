@@ -39,8 +39,10 @@ pub(crate) async fn run(
 ) -> Outcome {
     let trials = PAIRS * ROUNDS;
     println!("\ntake-over after kill -9, ttl {TTL:?}, {trials} trials of each, {PAIRS} at a time");
-    let (tenure, peers) = (disk.url("tenure"), disk.url("peers"));
-    let (ours, theirs) = (connect(&tenure).await?, connect(&peers).await?);
+    let tenure = disk.url("tenure");
+    let peers = disk.url("peers");
+    let ours = connect(&tenure).await?;
+    let theirs = connect(&peers).await?;
     let url = |part| if matches!(part, Part::Tenure) { &tenure } else { &peers };
     let mut pairs = Vec::new();
     for n in 0..PAIRS {
@@ -52,7 +54,8 @@ pub(crate) async fn run(
             pairs.push(Pair { part, place, leader, led_from, follower });
         }
     }
-    let (mut lags, mut river) = (Vec::new(), Vec::new());
+    let mut lags = Vec::new();
+    let mut river = Vec::new();
     for round in 0..ROUNDS {
         for pair in &mut pairs {
             pair.follower.hear("standing")?;

@@ -25,7 +25,8 @@ pub(crate) async fn claiming(report: &mut Report, run: usize, disk: &Server) -> 
     let store = words::open(&disk.url("tenure")).await?;
     let ns = Namespace::new(format!("claims-{run}"))?;
     let me = words::join(&store, &ns, "me").await?;
-    let (mut batched, mut single) = (Vec::new(), Vec::new());
+    let mut batched = Vec::new();
+    let mut single = Vec::new();
     for batch in 0..MANY / BATCH {
         let from = Instant::now();
         let names = (0..BATCH).map(|n| format!("batch-{batch}-{n}"));
@@ -80,7 +81,8 @@ pub(crate) async fn keeping(report: &mut Report, run: usize, memory: &Server) ->
     }
     settle(&admin).await?;
     let roles = HOLDERS.map(|(_, role)| role).into_iter().chain(["idle_tenure", "idle_river"]);
-    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let mut before = Vec::new();
+    let mut after = Vec::new();
     // A quarter of an interval after a heartbeat of each: whole intervals are
     // counted, none cut in two.
     let interval = TTL / 4;
@@ -110,7 +112,8 @@ pub(crate) async fn keeping(report: &mut Report, run: usize, memory: &Server) ->
         report.at_most(&what, done.statements / each, 1.0, "");
         report.shown("  server's processor time per interval", done.cpu / each / 1e3, "µs");
     }
-    let (one, many) = (&done[0], &done[2]);
+    let one = &done[0];
+    let many = &done[2];
     report.at_most("server's processor time, 10,000 / 1", many.cpu / one.cpu, 1.5, "x");
     let peer = per_election(&admin, memory).await?;
     let fewer = peer / (many.statements / each);

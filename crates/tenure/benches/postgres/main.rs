@@ -73,7 +73,8 @@ async fn all(core: Option<usize>) -> Outcome<bool> {
     let only = std::env::var("TENURE_BENCH_ONLY").unwrap_or_default();
     let wanted = |part: &str| only.is_empty() || only.split(',').any(|word| word == part);
     let runs: usize = std::env::var("TENURE_BENCH_RUNS").map_or(Ok(3), |runs| runs.parse())?;
-    let (mut report, mut reigns) = (Report::default(), Reigns::default());
+    let mut report = Report::default();
+    let mut reigns = Reigns::default();
     for run in 1..=runs {
         println!("\n=== run {run} of {runs}; load {}", load());
         if wanted("heartbeats") {

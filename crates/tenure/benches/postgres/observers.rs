@@ -25,7 +25,8 @@ pub(crate) async fn run(report: &mut Report, run: usize, disk: &Server) -> Outco
     let tenure = Tenure::builder(&url).namespace(ns.as_str()).connect().await?;
     let (heard, mut hears) = unbounded_channel();
     for _ in 0..OBSERVERS {
-        let (mut observer, heard) = (tenure.election("e").observe()?, heard.clone());
+        let mut observer = tenure.election("e").observe()?;
+        let heard = heard.clone();
         tokio::spawn(async move {
             while let Some(seen) = observer.next().await {
                 if matches!(seen.observed, Observed::Leads { .. }) && heard.send(()).is_err() {
@@ -44,9 +45,11 @@ pub(crate) async fn run(report: &mut Report, run: usize, disk: &Server) -> Outco
         tokio::spawn(async move { while notes.recv().await.is_some() && told.send(()).is_ok() {} });
         listeners.push(client);
     }
-    let (store, sender) = (words::open(&url).await?, connect(&peers).await?);
+    let store = words::open(&url).await?;
+    let sender = connect(&peers).await?;
     let me = words::join(&store, &ns, "me").await?;
-    let (mut shared, mut crowd) = (Vec::new(), Vec::new());
+    let mut shared = Vec::new();
+    let mut crowd = Vec::new();
     for slice in 0..SLICES {
         for turn in 0..SLICE {
             tokio::time::sleep(Duration::from_millis(100)).await;

@@ -96,7 +96,8 @@ fn command(program: &str, dir: &Path) -> Outcome<Command> {
     command.current_dir(dir).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Ok(user) = std::env::var("TENURE_POSTGRES_USER") {
         let (uid, gid) = user.split_once(':').ok_or("TENURE_POSTGRES_USER is not uid:gid")?;
-        let (uid, gid) = (uid.parse()?, gid.parse()?);
+        let uid = uid.parse()?;
+        let gid = gid.parse()?;
         chown(dir, Some(uid), Some(gid))?;
         command.uid(uid).gid(gid);
     }

@@ -91,7 +91,8 @@ fn terms(entries: &[Entry]) -> Vec<PastTerm> {
                     // Without a release, only the end of the holder's life makes room.
                     before.end(entry.at, ReleaseCause::Ended(EndCause::Expired));
                 }
-                let (term, seq) = (term.clone(), entry.seq);
+                let term = term.clone();
+                let seq = entry.seq;
                 terms.push(PastTerm { term, seq, ended: None, stands: None });
             }
             Happening::Released { number, cause, .. } => {
@@ -151,7 +152,8 @@ mod tests {
     }
 
     fn elected(second: u64, number: u64, life: u128) -> Entry {
-        let (number, member) = (TermNumber::new(number), member(life));
+        let number = TermNumber::new(number);
+        let member = member(life);
         let term = Term { election: name(), number, member, elected_at: at(second) };
         entry(second, happenings::elected(term))
     }

@@ -151,7 +151,8 @@ impl Client {
 
     /// From here on every request is refused, and what runs in the background ends.
     pub(crate) fn close(&self) {
-        let (store, feed) = (lock(&self.store).take(), lock(&self.feed).take());
+        let store = lock(&self.store).take();
+        let feed = lock(&self.feed).take();
         lock(&self.background).abort_all();
         // Dropped without a lock held: it may close connections.
         drop((feed, store));

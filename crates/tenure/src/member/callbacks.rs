@@ -219,7 +219,8 @@ struct TellLost<'a> {
 impl TellLost<'_> {
     fn tell(&mut self, reason: LostReason) -> Result<(), Panic> {
         self.told = true;
-        let (lost, term) = (&mut self.lost, self.held.term());
+        let lost = &mut self.lost;
+        let term = self.held.term();
         catch_unwind(AssertUnwindSafe(|| lost(term, reason)))
     }
 }

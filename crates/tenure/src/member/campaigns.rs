@@ -32,7 +32,8 @@ pub struct Campaigns {
 impl Campaigns {
     pub(crate) fn begin(shared: Arc<Shared>, open: BTreeSet<ElectionName>) -> Result<Self> {
         let (reply, outcomes) = mpsc::unbounded_channel();
-        let (ticket, elections) = (shared.ticket(), open.iter().cloned().collect());
+        let ticket = shared.ticket();
+        let elections = open.iter().cloned().collect();
         shared.send(Command::StandForAll { elections, ticket, reply })?;
         Ok(Self { shared, ticket, open, outcomes })
     }

@@ -86,7 +86,8 @@ impl Election {
         let election = self.name()?.clone();
         let (reply, answer) = oneshot::channel();
         let reply = OutcomeSender::One(reply);
-        let (priority, ticket) = (self.priority, self.shared.ticket());
+        let priority = self.priority;
+        let ticket = self.shared.ticket();
         let e = election.clone();
         self.shared.send(Command::Stand { election: e, priority, patience, ticket, reply })?;
         let span = tracing::info_span!(target: "tenure", "campaign", %election);
@@ -254,7 +255,8 @@ impl Drop for WithdrawOnDrop<'_> {
     fn drop(&mut self) {
         if self.standing {
             // If the driver is gone, so is the candidacy.
-            let (election, ticket) = (self.election.clone(), self.ticket);
+            let election = self.election.clone();
+            let ticket = self.ticket;
             let _ = self.shared.send(Command::Withdraw { election, ticket });
         }
     }

@@ -346,7 +346,8 @@ impl Tenure {
     pub fn status(&self) -> Status {
         let health = self.shared.board.health().clone();
         let watch_error = self.shared.operator.watch_error();
-        let (now, led) = (self.shared.time.now(), self.shared.board.led());
+        let now = self.shared.time.now();
+        let led = self.shared.board.led();
         let current = |reign: &&Arc<Reign>| reign.is_current(&self.shared.time);
         Status {
             member: health.member,

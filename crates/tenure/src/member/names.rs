@@ -257,7 +257,8 @@ struct Open {
 impl Drop for Open {
     fn drop(&mut self) {
         if self.is_open {
-            let (name, ticket) = (self.name.clone(), self.ticket);
+            let name = self.name.clone();
+            let ticket = self.ticket;
             // A driver that is gone has nothing left to withdraw.
             let _ = self.shared.send(Command::WithdrawName { name, ticket });
         }
@@ -450,7 +451,8 @@ impl Registration {
     fn fenced(&self) -> Result<Fenced<'_>, FenceError> {
         let client = &self.shared.client;
         let store = &client.first_capabilities().identity;
-        let (name, token) = (self.name(), self.token());
+        let name = self.name();
+        let token = self.token();
         match self.owned.owner() {
             Some(owner) => {
                 Ok(FencedName { store, ns: client.namespace(), name, token, owner }.into())
@@ -480,7 +482,8 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        let (name, token) = (self.name().clone(), self.token());
+        let name = self.name().clone();
+        let token = self.token();
         // A driver that is gone has left, and with it the name.
         let _ = self.shared.send(Command::LetGoOfName { name, token });
     }

@@ -304,7 +304,10 @@ impl Stage {
         reason: impl AsRef<str>,
     ) -> Result<Amended> {
         let election = ElectionName::new(election)?;
-        let (number, to, reason, by) = (None, None, Note::new(reason), note());
+        let number = None;
+        let to = None;
+        let reason = Note::new(reason);
+        let by = note();
         let name = election.clone();
         self.amend(&name, Amend::StepDown { election, number, to, reason, by }).await
     }
@@ -316,21 +319,27 @@ impl Stage {
         to: &MemberId,
     ) -> Result<Amended> {
         let election = ElectionName::new(election)?;
-        let (number, to, reason, by) = (None, Some(to.clone()), Note::default(), note());
+        let number = None;
+        let to = Some(to.clone());
+        let reason = Note::default();
+        let by = note();
         let name = election.clone();
         self.amend(&name, Amend::StepDown { election, number, to, reason, by }).await
     }
 
     /// Lets nobody be newly elected until [`resume`](Self::resume).
     pub async fn pause(&self, election: impl AsRef<str>) -> Result<Amended> {
-        let (election, reason, by) = (ElectionName::new(election)?, Note::default(), note());
+        let election = ElectionName::new(election)?;
+        let reason = Note::default();
+        let by = note();
         let name = election.clone();
         self.amend(&name, Amend::Pause { election, reason, by }).await
     }
 
     /// Lifts a pause.
     pub async fn resume(&self, election: impl AsRef<str>) -> Result<Amended> {
-        let (election, by) = (ElectionName::new(election)?, note());
+        let election = ElectionName::new(election)?;
+        let by = note();
         let name = election.clone();
         self.amend(&name, Amend::Resume { election, by }).await
     }

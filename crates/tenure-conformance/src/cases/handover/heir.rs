@@ -61,10 +61,12 @@ pub(crate) async fn what_was_taken_on_outlives_its_time(world: &World<'_>) -> Ou
     if !hands_over(world).await {
         return keeps_instead(world).await;
     }
-    let (a, heir) = (world.member("a").await?, world.taker("heir").await?);
+    let a = world.member("a").await?;
+    let heir = world.taker("heir").await?;
     let clock = world.clock();
     for round in 0..10 {
-        let (beat, bid) = (format!("by-beat-{round}"), format!("by-bid-{round}"));
+        let beat = format!("by-beat-{round}");
+        let bid = format!("by-bid-{round}");
         let sent = clock.now();
         let by_beat = hand_briefly(world, &a, &heir, &beat).await?;
         let by_bid = hand_briefly(world, &a, &heir, &bid).await?;
@@ -127,7 +129,8 @@ pub(crate) async fn a_late_bid_of_the_heir_begins_no_new_term(world: &World<'_>)
     if !hands_over(world).await {
         return keeps_instead(world).await;
     }
-    let (a, heir) = (world.member("a").await?, world.taker("heir").await?);
+    let a = world.member("a").await?;
+    let heir = world.taker("heir").await?;
     let bid = |nonce| heir.claim_for("e", Nonce::new(nonce), How::default());
     let term = a.win("e").await?;
     held(heir.send_one(&bid(5)?).await?)?;
@@ -195,7 +198,8 @@ pub(crate) async fn nothing_revives_what_has_lapsed(world: &World<'_>) -> Outcom
     if !hands_over(world).await {
         return keeps_instead(world).await;
     }
-    let (a, heir) = (world.member("a").await?, world.taker("heir").await?);
+    let a = world.member("a").await?;
+    let heir = world.taker("heir").await?;
     let lapsed = hand_briefly(world, &a, &heir, "e").await?;
     world.lapse(&[&a, &heir]).await?;
     same!(asked_for(&heir, &lapsed).await?, TermOutcome::Lost, "what the heir is answered");

@@ -77,7 +77,8 @@ impl Owner {
         for _ in 0..TRIES {
             let bindings = self.store.bind(&self.ns, bind).await?;
             let Bindings::Answered(answers) = &bindings else { return Ok(bindings) };
-            let (found, expected) = (answers.len(), bind.ops.len());
+            let found = answers.len();
+            let expected = bind.ops.len();
             ensure!(found == expected, "{found} answers to {expected} operations");
             if !answers.iter().any(is_undecided) {
                 return Ok(bindings);
@@ -121,7 +122,8 @@ impl Owner {
 
     /// A change of a binding to another value.
     pub(super) fn changing(&self, binding: &Binding, text: &str) -> Outcome<BindOp> {
-        let (name, token) = (binding.name.clone(), binding.token);
+        let name = binding.name.clone();
+        let token = binding.token;
         Ok(BindOp::change(name, self.next_nonce(), token, value(text)?))
     }
 

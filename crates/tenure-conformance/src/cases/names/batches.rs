@@ -22,7 +22,8 @@ pub(crate) async fn operations_are_answered_in_their_order(world: &World<'_>) ->
     }
     let mut answers = a.ops([a.taking("y")?, a.taking("x")?, a.taking("y")?]).await?;
     let again = taken(answers.remove(2))?;
-    let (x, y) = (bound(answers.remove(1))?, bound(answers.remove(0))?);
+    let x = bound(answers.remove(1))?;
+    let y = bound(answers.remove(0))?;
     same!((x.name.as_str(), y.name.as_str()), ("x", "y"), "the names in their order");
     same!(plain(&again), plain(&y), "the second attempt in one request");
     ensure!(!traits.since || x.rev == y.rev.next(), "revisions in order: {y:?}, {x:?}");
@@ -44,7 +45,8 @@ fn takes(actor: &Owner, count: usize) -> Outcome<Vec<BindOp>> {
 
 /// What a refused request is answered, of which nothing was done.
 async fn refused(world: &World<'_>, actor: &Owner, bind: &Bind) -> Outcome<Error> {
-    let (before, bound) = (world.rev().await?, world.bound().await?);
+    let before = world.rev().await?;
+    let bound = world.bound().await?;
     let error = match actor.store.bind(&actor.ns, bind).await {
         Err(error) => error,
         Ok(bindings) => fail!("it must be refused: {bindings:?}"),
@@ -83,8 +85,8 @@ pub(crate) async fn values_come_back_byte_for_byte(world: &World<'_>) -> Outcome
     let endpoint = format!("é%_\\'\"-{}", "e".repeat(MAX_ENDPOINT - 8));
     let pairs: Vec<_> = (0..MAX_INDEX).map(|i| (text(i), text(i + 1))).collect();
     let full = Value::at(&endpoint)?.with_index(pairs)?;
-    let (own, notice) =
-        (full.clone().with_data(bytes(MAX_VALUE))?, full.with_data(bytes(MAX_NOTICE))?);
+    let own = full.clone().with_data(bytes(MAX_VALUE))?;
+    let notice = full.with_data(bytes(MAX_NOTICE))?;
     let long = "n".repeat(MAX_NAME);
     let odd = Value::empty().with_index([("a b", "c=d; e"), ("選", "😀")])?.with_data(b"\x00")?;
     let ops = [
@@ -118,7 +120,8 @@ async fn fenced(actor: &Owner, text: &str, term: TermRef) -> Outcome<Bindings> {
 /// Q2: under a fence, only while exactly this term is held and is the newest.
 pub(crate) async fn a_fence_passes_only_who_holds_the_newest_term(world: &World<'_>) -> Outcome {
     let traits = with_names!(world);
-    let (a, b) = (world.owner("a").await?, world.owner("b").await?);
+    let a = world.owner("a").await?;
+    let b = world.owner("b").await?;
     let first = a.win("e").await?;
     if !traits.fenced {
         let bind = a.binds([a.taking("n")?]).with_fence(named(&first));

@@ -19,8 +19,10 @@ pub(crate) async fn an_expired_owner_is_ended_before_its_name_is_taken(
     world: &World<'_>,
 ) -> Outcome {
     with_names!(world);
-    let (a, b) = (world.owner("a").await?, world.owner("b").await?);
-    let (first, other) = (a.take("n").await?, a.take("other").await?);
+    let a = world.owner("a").await?;
+    let b = world.owner("b").await?;
+    let first = a.take("n").await?;
+    let other = a.take("other").await?;
     a.fade(world.unit()).await?;
     world.lapse(&[&a, &b]).await?;
     same!(b.bound().await?, [], "what observers see of an expired owner");
@@ -48,7 +50,8 @@ pub(crate) async fn an_expired_owner_is_ended_before_its_name_is_taken(
 /// an earlier one.
 pub(crate) async fn being_bound_counts_as_a_heartbeat(world: &World<'_>) -> Outcome {
     with_names!(world);
-    let (a, b) = (world.owner("a").await?, world.owner("b").await?);
+    let a = world.owner("a").await?;
+    let b = world.owner("b").await?;
     let take = a.taking("n")?;
     for round in ["the first time", "repeated"] {
         a.fade(world.unit()).await?;
@@ -157,7 +160,8 @@ pub(crate) async fn an_owner_of_a_name_is_not_superseded(world: &World<'_>) -> O
 /// Q2: one that was evicted owns what it owns for the rest of its ttl, and binds nothing.
 pub(crate) async fn a_condemned_owner_keeps_its_names_for_its_ttl(world: &World<'_>) -> Outcome {
     with_names!(world);
-    let (a, b) = (world.owner("a").await?, world.owner("b").await?);
+    let a = world.owner("a").await?;
+    let b = world.owner("b").await?;
     let own = a.take("n").await?;
     a.fade(world.unit()).await?;
     world.evict("a", false).await?;
@@ -173,7 +177,8 @@ pub(crate) async fn a_condemned_owner_keeps_its_names_for_its_ttl(world: &World<
 /// drop it.
 pub(crate) async fn a_name_of_nobody_stays_until_it_is_dropped(world: &World<'_>) -> Outcome {
     with_names!(world);
-    let (a, b) = (world.owner("a").await?, world.owner("b").await?);
+    let a = world.owner("a").await?;
+    let b = world.owner("b").await?;
     let posted = bound(a.op(a.posting("notice")?).await?)?;
     same!(posted.owner, None, "the owner");
     same!(posted.remaining, Duration::ZERO, "what is left of nobody's life");
@@ -184,7 +189,8 @@ pub(crate) async fn a_name_of_nobody_stays_until_it_is_dropped(world: &World<'_>
     same!(world.bound().await?, [plain(&unnamed), plain(&posted)], "what is bound");
     same!(taken(b.op(b.taking("notice")?).await?)?, posted, "it is not free");
     let repost = |rev| -> Outcome<BindOp> {
-        let (name, token) = (posted.name.clone(), posted.token);
+        let name = posted.name.clone();
+        let token = posted.token;
         Ok(BindOp::repost(name, b.next_nonce(), token, rev, super::asking::value("new")?))
     };
     let wrong = super::gone(b.unnamed(repost(posted.rev.next())?).await?)?;

@@ -21,7 +21,8 @@ pub(crate) async fn a_follower_hears_of_a_change_of_names(world: &World<'_>) -> 
     if !with_names!(world).since {
         return Ok(());
     }
-    let (a, b) = (world.owner("a").await?, world.owner("b").await?);
+    let a = world.owner("a").await?;
+    let b = world.owner("b").await?;
     let first = a.take("n").await?;
     let mut following = world.follow().await?;
     same!(world.heard(&mut *following).await?, Followed::Hint(Hint::Anything), "the first hint");
@@ -47,7 +48,8 @@ fn texts(view: &NamesView) -> Vec<&str> {
 /// Each way of asking finds the same bindings, by name, at the same revision.
 pub(crate) async fn names_are_found_by_name_and_by_owner(world: &World<'_>) -> Outcome {
     let traits = with_names!(world);
-    let (a, b) = (world.owner("a").await?, world.owner("b").await?);
+    let a = world.owner("a").await?;
+    let b = world.owner("b").await?;
     let two = a.take("two").await?;
     let one = b.take("one").await?;
     let three = a.take("three").await?;
@@ -228,7 +230,8 @@ pub(crate) async fn what_changed_since_makes_up_a_full_read(world: &World<'_>) -
         for id in ["a", "b", "c"] {
             actors.push(world.owner(id).await?);
         }
-        let (mut always, mut seldom) = (Copy::default(), Copy::default());
+        let mut always = Copy::default();
+        let mut seldom = Copy::default();
         for step in 0..60 {
             stir(&world, &mut dice, &mut actors).await?;
             always.catch_up(&world).await?;
@@ -258,8 +261,10 @@ pub(crate) async fn since_tells_only_what_changed(world: &World<'_>) -> Outcome 
         ensure!(error.to_string().contains("changed since"), "it says why: {error}");
         return Ok(());
     }
-    let (a, b) = (world.owner("a").await?, world.owner("b").await?);
-    let (kept, dropped) = (a.take("kept").await?, a.take("dropped").await?);
+    let a = world.owner("a").await?;
+    let b = world.owner("b").await?;
+    let kept = a.take("kept").await?;
+    let dropped = a.take("dropped").await?;
     let before = world.rev().await?;
     let quiet = world.since(before).await?;
     ensure!(!quiet.whole, "nothing was forgotten: {quiet:?}");
@@ -291,7 +296,8 @@ pub(crate) async fn who_cannot_be_told_what_changed_gets_all_names(world: &World
         return Ok(());
     }
     let a = world.owner("a").await?;
-    let (first, dropped) = (a.take("n").await?, a.take("dropped").await?);
+    let first = a.take("n").await?;
+    let dropped = a.take("dropped").await?;
     let ahead = world.since(Rev::new(dropped.rev.get() + 1)).await?;
     ensure!(ahead.whole, "the store has not come as far: {ahead:?}");
     same!(texts(&ahead), ["dropped", "n"], "all names");

@@ -252,7 +252,9 @@ fn op(name: Name, nonce: Nonce, wish: &NameWish) -> BindOp {
         NameWish::Take { value } => BindOp::take(name, nonce, value.clone()),
         NameWish::Post { value } => BindOp::post(name, nonce, value.clone()),
         NameWish::Change { token, expect, value } => {
-            let (token, expect, value) = (*token, *expect, value.clone());
+            let token = *token;
+            let expect = *expect;
+            let value = value.clone();
             BindOp { name, nonce, what: What::Change { of: To::Life, token, expect, value } }
         }
         NameWish::Repost { token, expect, value } => {

@@ -162,7 +162,8 @@ fn a_vacancy_is_bid_for_by_its_heir_first() {
 #[test]
 fn a_reservation_is_respected() {
     let kept = |member: &str| {
-        let (member, remaining) = (MemberId::new(member).unwrap(), Duration::from_millis(200));
+        let member = MemberId::new(member).unwrap();
+        let remaining = Duration::from_millis(200);
         ElectionView { reserved: Some(Reservation { member, remaining }), ..vacant() }
     };
     let mut script = waiting(9_000, 0);

@@ -186,7 +186,8 @@ fn a_term_that_is_over_is_lost_at_once() {
     let Request::Heartbeat(asked) = &beat.request else { panic!() };
     let term = asked.held[0].clone();
     let terms = alloc::vec![TermBeat { term, outcome: TermOutcome::Lost }];
-    let (attention, seq) = (0, Seq::START);
+    let attention = 0;
+    let seq = Seq::START;
     let answer = Beat::Alive { attention, holds: Some(1), seq, terms };
     script.reply(beat.id, Ok(Reply::Heartbeat(answer)));
     assert_eq!(script.lost(), [(name("nightly"), 2, LostReason::Superseded)]);
@@ -201,7 +202,8 @@ fn a_step_down_comes_with_the_answer() {
     let term = asked.held[0].clone();
     let step_down = asked_to_step_down(script.me(), 2, None).step_down;
     let terms = alloc::vec![TermBeat { term, outcome: TermOutcome::Renewed { step_down } }];
-    let (attention, seq) = (0, Seq::START);
+    let attention = 0;
+    let seq = Seq::START;
     let answer = Beat::Alive { attention, holds: Some(1), seq, terms };
     script.reply(beat.id, Ok(Reply::Heartbeat(answer)));
     assert!(script.events.iter().any(|event| matches!(event, Event::Stopping { .. })));

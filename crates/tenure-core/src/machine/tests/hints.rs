@@ -60,7 +60,9 @@ fn a_storm_of_hints_changes_nothing_and_delays_no_heartbeat() {
         Hint::Gone(Incarnation::from_u128(8)),
     ];
     let mut store = steady(me);
-    let (mut beats, mut looks, mut claims) = (alloc::vec::Vec::new(), 0, 0);
+    let mut beats = alloc::vec::Vec::new();
+    let mut looks = 0;
+    let mut claims = 0;
     let seconds = 10;
     for hint in 0..seconds * 10_000u64 {
         script.feed(Input::Hint(hints[usize::try_from(hint).unwrap() % hints.len()].clone()));
@@ -262,7 +264,8 @@ fn looks_at_all_that_is_held_leave_time_for_the_rest() {
 fn a_storm_does_not_starve_the_looks_of_those_who_wait() {
     let mut script = leading_and_waiting();
     let mut store = steady(script.me());
-    let (mut own, mut named) = (0, 0);
+    let mut own = 0;
+    let mut named = 0;
     for millis in 1_000..2_000 {
         script.feed(Input::Hint(Hint::Anything));
         script.play(millis, |_, request| {
@@ -282,7 +285,9 @@ fn a_storm_does_not_starve_the_looks_of_those_who_wait() {
 fn lost_hints_are_made_up_for_by_the_heartbeat() {
     let mut script = leading_and_waiting();
     script.run_to(3_500);
-    let (attention, holds, seq) = (0, Some(1), Seq::new(5));
+    let attention = 0;
+    let holds = Some(1);
+    let seq = Seq::new(5);
     let beat = Beat::Alive { attention, holds, seq, terms: alloc::vec![] };
     script.answer(Ok(Reply::Heartbeat(beat)));
     script.seen([ElectionView::vacant(name("weekly"))]);

@@ -76,7 +76,8 @@ fn elections_stood_for_together_are_bid_for_together() {
     let mut counts = Counts::default();
     script.play(1_000, generous(&mut counts));
     let name = |number| ElectionName::new(format!("election-{number}")).unwrap();
-    let (elections, priority) = ((0..MANY).map(name).collect(), Priority::default());
+    let elections = (0..MANY).map(name).collect();
+    let priority = Priority::default();
     script.feed(Input::StandForAll { elections, priority });
     script.play(2_000, generous(&mut counts));
     assert_eq!(counts.claims, MANY / BATCH.batch);

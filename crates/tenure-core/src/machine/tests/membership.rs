@@ -24,7 +24,8 @@ fn an_ended_holder_loses_everything_and_joins_anew() {
     script.run_to(3_500);
     script.stand("hourly");
     script.first(is_beat).answer(Ok(ended(false)));
-    let (nightly, weekly) = (name("nightly"), name("weekly"));
+    let nightly = name("nightly");
+    let weekly = name("weekly");
     let reason = LostReason::Superseded;
     assert_eq!(script.lost(), [(nightly, 1, reason), (weekly, 1, reason)]);
     let last = script.events.last();

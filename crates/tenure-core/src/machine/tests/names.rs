@@ -272,7 +272,8 @@ fn the_end_of_a_life_is_the_end_of_its_names() {
     script.run_to(3_500);
     script.feed(Input::Bind { ops: [take(3, "c"), to_drop(4, "b", 2)].into() });
     script.first(is_beat).answer(Ok(ended(false)));
-    let (resigned, ended) = (LostReason::Resigned, LostReason::Superseded);
+    let resigned = LostReason::Resigned;
+    let ended = LostReason::Superseded;
     assert_eq!(lost(&script), [("b", 2, resigned), ("a", 1, ended)]);
     assert_eq!(answers(&script), [(4, &NameAnswer::Gone(None))]);
     script.sent.retain(|out| is_join(&out.request));

@@ -59,8 +59,11 @@ impl Run {
         let machine = Machine::new(id, Profile::default(), settings, traits, seed.into());
         let world = World::new(traits.native_watch);
         let now = Mono::from_millis(1_000);
-        let (requests, replies) = (Vec::new(), Vec::new());
-        let (leads, newest, wants) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let requests = Vec::new();
+        let replies = Vec::new();
+        let leads = BTreeMap::new();
+        let newest = BTreeMap::new();
+        let wants = BTreeMap::new();
         Self { seed, dice, machine, now, world, requests, replies, leads, newest, wants }
     }
 

@@ -4,7 +4,9 @@ use super::script::*;
 use crate::*;
 
 fn alive_at(place: u64) -> Result<Reply, Failed> {
-    let (attention, holds, seq) = (0, None, Seq::new(place));
+    let attention = 0;
+    let holds = None;
+    let seq = Seq::new(place);
     Ok(Reply::Heartbeat(Beat::Alive { attention, holds, seq, terms: alloc::vec![] }))
 }
 

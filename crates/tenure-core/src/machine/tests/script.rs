@@ -62,7 +62,8 @@ pub(super) fn joined() -> Reply {
 
 /// The answer to a heartbeat: all is well, and this many terms are held.
 pub(super) fn alive(holds: u32) -> Reply {
-    let (attention, seq) = (0, Seq::START);
+    let attention = 0;
+    let seq = Seq::START;
     Reply::Heartbeat(Beat::Alive { attention, holds: Some(holds), seq, terms: Vec::new() })
 }
 
@@ -213,7 +214,8 @@ impl Script {
     /// Runs to `millis` with a store that answers at once, or not at all.
     pub(super) fn play(&mut self, millis: u64, mut store: impl FnMut(Mono, &Request) -> Answer) {
         let end = Mono::from_millis(millis);
-        let (mut at, mut asked) = (self.now, 0);
+        let mut at = self.now;
+        let mut asked = 0;
         loop {
             while !self.sent.is_empty() {
                 let out = self.sent.remove(0);
@@ -293,7 +295,8 @@ impl Script {
             outcome: TermOutcome::Renewed { step_down: None },
         };
         let terms = beat.held.iter().map(renewed).collect();
-        let (attention, seq) = (0, Seq::START);
+        let attention = 0;
+        let seq = Seq::START;
         let alive = Beat::Alive { attention, holds: Some(holds), seq, terms };
         self.answer(Ok(Reply::Heartbeat(alive)));
     }

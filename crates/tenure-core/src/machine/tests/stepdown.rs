@@ -32,9 +32,11 @@ fn released(script: &mut Script) -> ReleaseItem {
 fn a_step_down_tells_the_work_drains_and_then_releases() {
     let mut script = stopping(None);
     let drain_until = Mono::from_millis(11_000);
-    let (reason, by) = (Note::new("upgrade"), Note::new("ops"));
+    let reason = Note::new("upgrade");
+    let by = Note::new("ops");
     let reason = StopReason::Asked { reason, by, to: None };
-    let (election, number) = (name("nightly"), TermNumber::new(1));
+    let election = name("nightly");
+    let number = TermNumber::new(1);
     assert_eq!(script.events, [Event::Stopping { election, number, reason, drain_until }]);
     script.run_to(3_500);
     assert!(script.has_asked(is_beat), "it renews while it drains");
@@ -69,7 +71,8 @@ fn a_drain_that_takes_too_long_is_cut_off() {
 #[test]
 fn a_step_down_works_without_hints() {
     let mut script = Script::leading(WATCHED, "nightly");
-    let (attention, seq) = (1, Seq::START);
+    let attention = 1;
+    let seq = Seq::START;
     let beat = Beat::Alive { attention, holds: Some(1), seq, terms: Vec::new() };
     script.run_to(3_500);
     script.answer(Ok(Reply::Heartbeat(beat.clone())));
@@ -146,7 +149,8 @@ fn a_hand_over_survives_a_slow_drain_and_the_end_of_trust() {
 #[test]
 fn a_step_down_during_an_own_stop_is_answered() {
     let mut script = Script::leading(WATCHED, "nightly");
-    let (election, number) = (name("nightly"), TermNumber::new(1));
+    let election = name("nightly");
+    let number = TermNumber::new(1);
     script.feed(Input::StopLeading { election, number, to: None });
     ask(&mut script, Some("b"));
     assert_eq!(script.events.len(), 1, "the work is told once");
@@ -226,7 +230,8 @@ fn one_who_stepped_down_cools_down() {
             1,
         );
         let vacant = ElectionView::vacant(name("nightly"));
-        let (mut claimed, mut looks) = (None, 0);
+        let mut claimed = None;
+        let mut looks = 0;
         while claimed.is_none() && script.now < Mono::from_millis(60_000) {
             let heir = Some(MemberId::new("me").unwrap());
             script.feed(Input::Hint(Hint::Vacant { election: name("nightly"), heir }));
@@ -271,7 +276,8 @@ fn one_who_resigned_may_bid_again_at_once() {
 #[test]
 fn stopping_another_term_does_nothing() {
     let mut script = Script::leading(WATCHED, "nightly");
-    let (election, number) = (name("nightly"), TermNumber::new(2));
+    let election = name("nightly");
+    let number = TermNumber::new(2);
     script.feed(Input::StopLeading { election: election.clone(), number, to: None });
     script.feed(Input::Resign { election, number, to: None });
     script.resign("weekly", 1, None);

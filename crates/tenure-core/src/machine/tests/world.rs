@@ -32,7 +32,8 @@ struct Seat {
 
 impl World {
     pub(super) fn new(counts: bool) -> Self {
-        let (ended, elections) = (BTreeSet::new(), BTreeMap::new());
+        let ended = BTreeSet::new();
+        let elections = BTreeMap::new();
         Self { counts, member: None, ended, elections }
     }
 
@@ -193,7 +194,9 @@ impl World {
             return ElectionView::vacant(election.clone());
         };
         let number = TermNumber::new(seat.number);
-        let (reason, by, to) = (Note::default(), Note::default(), None);
+        let reason = Note::default();
+        let by = Note::default();
+        let to = None;
         let asked = StepDown { number, reason, by, to };
         let view = match &seat.holder {
             Some(holder) => held_by(election.as_str(), holder.clone(), seat.number, 7_000),

@@ -161,7 +161,8 @@ pub async fn a_fenced_term_is_waited_for_by_nobody(at: Spot) {
     scene.call("release('one', {a}, '{e}', '{1}', p_hand_over_us => {t}, p_grace_us => {t})").await;
     let text = scene.put("SELECT holder, heir FROM {s}.elections WHERE ns = 'one' AND name = 'e'");
     let row = scene.client.query_one(&text, &[]).await.unwrap();
-    let (holder, heir): (Option<String>, Option<String>) = (row.get(0), row.get(1));
+    let holder: Option<String> = row.get(0);
+    let heir: Option<String> = row.get(1);
     assert_eq!((holder, heir.as_deref()), (None, Some("b")));
     scene.run("ROLLBACK").await;
     // Nor does a bid wait for it: its holder is over, and the row is locked.

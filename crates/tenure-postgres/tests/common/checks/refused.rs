@@ -112,11 +112,13 @@ pub async fn a_value_that_cannot_be_is_refused_by_the_rule_it_breaks(at: Spot) {
         }
     }
     let endpoint = |text: &str| one("'take'", &format!(", p_endpoints => ARRAY[{text}]"));
-    let (most, bytes) = ("x".repeat(255), "\u{e9}".repeat(127));
+    let most = "x".repeat(255);
+    let bytes = "\u{e9}".repeat(127);
     for good in ["NULL", "'h:1'", "'\u{e9}'", &format!("'{most}'"), &format!("'{bytes}'")] {
         cases.push((endpoint(good), ""));
     }
-    let (long, longer) = ("x".repeat(256), "\u{e9}".repeat(128));
+    let long = "x".repeat(256);
+    let longer = "\u{e9}".repeat(128);
     for bad in ["", " x", "x ", "a\nb", "\u{7f}", "x\u{85}", &long, &longer] {
         cases.push((endpoint(&format!("'{bad}'")), ENDPOINT));
         // Beside one that is plain, or is not.
@@ -134,7 +136,8 @@ pub async fn a_value_that_cannot_be_is_refused_by_the_rule_it_breaks(at: Spot) {
     for good in ["NULL", "'{}'", "'{\"a\": \"b\"}'", "'{\"\u{e9}\": \"\u{e9}\"}'", &keys(8)] {
         cases.push((index(good), ""));
     }
-    let (key, text) = (format!("'{{\"{}\": \"x\"}}'", "k".repeat(201)), keys(9));
+    let key = format!("'{{\"{}\": \"x\"}}'", "k".repeat(201));
+    let text = keys(9);
     let bad = [
         "'[]'",
         "'\"x\"'",

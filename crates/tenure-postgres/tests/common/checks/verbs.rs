@@ -94,7 +94,8 @@ pub async fn no_number_is_below_the_clock_of_another_start(at: Spot) {
     let many = "SELECT {s}.claim('one', {b}, {t}, '{f,g}', '{5,5}', '{1,1}')";
     let bind = "SELECT {s}.bind('one', {b}, {t}, '{y}', '{1}', '{take}')";
     let number = |of: &str| format!("SELECT number > 1000000 FROM {{s}}.elections WHERE {of}");
-    let (e, f) = (number("ns = 'one' AND name = 'e'"), number("name = 'f'"));
+    let e = number("ns = 'one' AND name = 'e'");
+    let f = number("name = 'f'");
     let token = "SELECT token > 1000000 FROM {s}.names WHERE name = 'y'".to_owned();
     for (verbs, asked) in [
         (&[claim][..], &f),

@@ -219,8 +219,10 @@ impl Track {
                 known.post_present();
             }
             Happening::StepDownAsked { number, reason, by, to, .. } => {
-                let (number, to) = (*number, to.clone());
-                let (reason, by) = (reason.clone(), by.clone());
+                let number = *number;
+                let to = to.clone();
+                let reason = reason.clone();
+                let by = by.clone();
                 let observed = Observed::StepDownAsked { number, reason, by, to };
                 known.post(Observation { seq, observed });
             }

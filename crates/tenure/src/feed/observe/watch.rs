@@ -215,7 +215,8 @@ impl Watch {
         track: &Track,
     ) -> tenure_store::Result<()> {
         let snapshot = self.read(Query::elections([election.clone()])).await?;
-        let (end, mut at) = (snapshot.seq, track.seq());
+        let end = snapshot.seq;
+        let mut at = track.seq();
         if at > end {
             // Not the journal its observer knows: the store was begun anew.
             track.start_over();

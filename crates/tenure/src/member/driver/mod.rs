@@ -126,7 +126,9 @@ impl Driver {
     fn send(&self, now: Mono, out: Outgoing) {
         let Outgoing { id, request, deadline } = out;
         let verb = Verb::of(&request);
-        let (store, ns, time) = (self.store.clone(), self.ns.clone(), self.time.clone());
+        let store = self.store.clone();
+        let ns = self.ns.clone();
+        let time = self.time.clone();
         let replies = self.replies.clone();
         tokio::spawn(async move {
             let limit = deadline.since(now);
@@ -234,7 +236,8 @@ impl Driver {
     /// under it all the same, since the board showed it, is told to stop first.
     fn forsake(&self, election: &ElectionName) -> Option<Input> {
         let (reign, _) = self.reigns.get(election)?;
-        let (election, number) = (election.clone(), reign.term.number);
+        let election = election.clone();
+        let number = reign.term.number;
         reign.give_up(None, None);
         match reign.let_go() {
             LetGo::Last { to } => Some(Input::Resign { election, number, to }),
@@ -244,7 +247,8 @@ impl Driver {
     }
 
     fn confirm(&mut self, term: TermRef, confirm: oneshot::Sender<bool>) {
-        let (now, limit) = (self.time.now(), self.machine.settings().ttl());
+        let now = self.time.now();
+        let limit = self.machine.settings().ttl();
         self.waits.confirm(term, confirm, now, limit);
     }
 

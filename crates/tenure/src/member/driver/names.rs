@@ -88,7 +88,8 @@ impl Driver {
 
     fn own(&mut self, reply: Option<oneshot::Sender<NameOutcome>>, binding: Binding, until: Mono) {
         self.trust.set(until);
-        let (name, token) = (binding.name.clone(), binding.token);
+        let name = binding.name.clone();
+        let token = binding.token;
         let owned = Arc::new(Owned::new(binding, self.trust.clone()));
         self.names.owned.insert(name.clone(), owned.clone());
         let told = reply.is_some_and(|reply| reply.send(NameOutcome::Owned(owned)).is_ok());

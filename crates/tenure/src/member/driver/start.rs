@@ -187,7 +187,8 @@ fn run_thread(
 
 /// Runs the drivers of all members until the last one has left.
 async fn run_members(store: &SharedStore, mut arrivals: mpsc::UnboundedReceiver<Newcomer>) {
-    let (mut drivers, feeds) = (JoinSet::new(), Feeds::default());
+    let mut drivers = JoinSet::new();
+    let feeds = Feeds::default();
     loop {
         tokio::select! {
             biased;

@@ -85,7 +85,8 @@ async fn a_late_request_is_applied_when_it_is_delivered() {
     bench.store.script(StoreVerb::Claim, [Fault::Late]);
     bench.store.script(StoreVerb::Amend, [Fault::Late]);
     bench.store.claim(&bench.ns, &bench.claim(1)).await.unwrap_err();
-    let (election, by) = (ElectionName::new("other").unwrap(), Note::default());
+    let election = ElectionName::new("other").unwrap();
+    let by = Note::default();
     let pause = tenure_core::Amend::Pause { election, reason: Note::default(), by };
     bench.store.amend(&bench.ns, &pause).await.unwrap_err();
     assert_eq!(bench.store.deliver_late().await.unwrap(), 2);
@@ -127,7 +128,8 @@ async fn waits<F: Future + ?Sized>(future: &mut Pin<Box<F>>) -> bool {
 #[tokio::test(start_paused = true)]
 async fn a_delay_holds_the_request_or_the_reply_and_a_hang_never_ends() {
     let bench = Bench::new().await;
-    let (short, long) = (Duration::from_secs(2), Duration::from_secs(3));
+    let short = Duration::from_secs(2);
+    let long = Duration::from_secs(3);
     let claim = bench.claim(1);
     for (fault, applied_meanwhile) in [(Fault::Delay(long), 0), (Fault::DelayReply(long), 1)] {
         bench.store.script(StoreVerb::Claim, [fault]);

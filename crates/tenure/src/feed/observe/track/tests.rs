@@ -37,7 +37,8 @@ fn entry(seq: u64, what: Happening) -> Entry {
 
 fn elected(seq: u64, number: u64) -> Entry {
     let number = TermNumber::new(number);
-    let (election, elected_at) = (name(), Timestamp::default());
+    let election = name();
+    let elected_at = Timestamp::default();
     let term = Term { election, number, member: member(), elected_at };
     entry(seq, happenings::elected(term))
 }
