@@ -253,7 +253,7 @@ fn an_unreachable_store_is_waited_for_only_where_that_is_wanted() {
     let mut run =
         world.background("a", &["--store", &store, "run", "-e", "x", "--", "touch", "ran"]);
     wait_for("a word", || {
-        run.said().contains("the store is away, and is tried again").then_some(())
+        run.said().contains("the store does not answer; trying again").then_some(())
     });
     assert!(run.child.try_wait().unwrap().is_none(), "it keeps trying");
     run.signal(Signal::INT);

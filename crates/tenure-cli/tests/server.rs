@@ -25,7 +25,7 @@ fn watch_and_run_ride_out_a_server_that_is_killed_and_restarted() {
     server.kill();
     let standby = world.run("b", &["-e", "jobs", "--", "sleep", "1000"]);
     wait_for("the standby's word that the store is away", || {
-        standby.said().contains("the store is away").then_some(())
+        standby.said().contains("the store does not answer").then_some(())
     });
     let asked = world.ask(&["status", "jobs"]);
     let said = String::from_utf8_lossy(&asked.stderr).into_owned();

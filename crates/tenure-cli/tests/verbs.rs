@@ -120,7 +120,7 @@ fn watch_goes_on_after_the_store_was_locked() {
             .said()
             .contains("waiting for jobs")
             .then_some(())
-            .or_else(|| stood.said().contains("the store is away").then_some(()))
+            .or_else(|| stood.said().contains("the store does not answer").then_some(()))
     });
     db.execute_batch("ROLLBACK").unwrap();
     watch.until_printed("b leads with term 2");

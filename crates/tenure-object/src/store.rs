@@ -119,7 +119,7 @@ pub(crate) fn never_again() -> RetryConfig {
 
 /// The cloud's client was not made. Its words name settings, not their values.
 pub(crate) fn unbuilt(cloud: Cloud, error: &object_store::Error) -> Error {
-    Error::new(ErrorKind::Invalid, format!("the settings for {} do not do", cloud.service()))
+    Error::new(ErrorKind::Invalid, format!("the settings for {} cannot be used", cloud.service()))
         .caused_by(Said(chain(error)))
         .remedy("check the URL and the cloud's variables in the environment")
 }

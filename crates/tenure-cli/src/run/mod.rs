@@ -203,7 +203,7 @@ async fn patiently(
             return Err(failure);
         }
         if !said && !args.quiet {
-            say(&format!("the store is away, and is tried again: {failure}"));
+            say(&format!("the store does not answer; trying again: {failure}"));
             said = true;
         }
         tokio::time::sleep(pause).await;

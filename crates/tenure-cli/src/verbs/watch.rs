@@ -36,7 +36,7 @@ pub(crate) async fn run(context: &Context, args: &WatchArgs) -> Outcome {
                 say(&format!("the journal no longer has what happened up to {up_to}"));
             }
             Some(Journalled::Interrupted(error)) => {
-                say(&format!("the store is away, and is asked again: {error}"));
+                say(&format!("the store does not answer; trying again: {error}"));
             }
             Some(Journalled::Restored) => say("the store answers again"),
             Some(_) => {}

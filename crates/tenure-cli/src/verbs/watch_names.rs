@@ -45,7 +45,7 @@ pub(crate) async fn run(context: &Context, prefix: &str, args: &WatchArgs) -> Ou
             }
             Err(error) if error.may_pass() => {
                 if !std::mem::replace(&mut away, true) {
-                    say(&format!("the store is away, and is asked again: {error}"));
+                    say(&format!("the store does not answer; trying again: {error}"));
                 }
             }
             Err(error) => return Err(error.into()),
