@@ -187,7 +187,8 @@ fn witness(
     mut log: Log,
     blind: bool,
 ) -> Outcome<thread::JoinHandle<Outcome>> {
-    let (leadership, term) = (leadership.clone(), leadership.token());
+    let leadership = leadership.clone();
+    let term = leadership.token();
     let watch = move || -> Outcome {
         let from = clock::now();
         let mut to = from;

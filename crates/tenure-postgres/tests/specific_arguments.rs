@@ -298,7 +298,8 @@ async fn check(client: &Client, schema: &str, store: &impl Store, numbers: &mut 
 #[tokio::test(flavor = "multi_thread")]
 async fn any_argument_is_answered_or_refused_and_the_tables_stay_sound() {
     let client = admin().await;
-    let (mut seen, mut counts) = (Numbers::new(), HashMap::<String, usize>::new());
+    let mut seen = Numbers::new();
+    let mut counts = HashMap::<String, usize>::new();
     let mut long = 0;
     for seed in 1..=3 {
         let place = Place::new();

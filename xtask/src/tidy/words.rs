@@ -1,6 +1,7 @@
 //! The repository speaks of the product, not of the machine it was written on.
 
 use super::Finding;
+use super::source::has_word;
 
 /// Beginnings of paths that mean nothing to anybody else. Each is put together
 /// from parts, so that this file does not find itself.
@@ -15,8 +16,33 @@ const PATHS: [&str; 7] = [
     concat!("/no/", "such"),
 ];
 
+/// Turns of speech that hide who is meant, and what stands for them: see the glossary. Put
+/// together from parts, for the same reason.
+const TURNS: [(&str, &str); 2] = [
+    (concat!("who", "ever"), "name the one who does it: the member, the holder, a caller"),
+    (concat!("heard", " of"), "say what happened: it was told, noticed, followed or answered"),
+];
+
+/// What records what was said at its time is left as it was.
+fn is_record(path: &str) -> bool {
+    path == "CHANGELOG.md" || path.ends_with(".tsv")
+}
+
 pub(crate) fn check(path: &str, text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate().filter(|_| !is_record(path)) {
+        let lower = line.to_lowercase();
+        for (turn, instead) in TURNS.iter().filter(|(turn, _)| has_word(&lower, turn)) {
+            let text = format!("\"{turn}\" hides who is meant; {instead}");
+            found.push(Finding::at(path, number + 1, text));
+        }
+        // Who reads it has to pair what stands on the two sides.
+        let code = line.trim();
+        if path.ends_with(".rs") && code.starts_with("let (") && pairs(code) {
+            let text = "a let binds one name; take the tuples on its two sides apart";
+            found.push(Finding::at(path, number + 1, text));
+        }
+    }
     for (number, line) in text.lines().enumerate() {
         for what in PATHS.iter().filter(|what| begins_a_path(line, what)) {
             let text = format!("`{what}` is a path of one machine; say it without");
@@ -24,6 +50,24 @@ pub(crate) fn check(path: &str, text: &str) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Whether a statement is a let with a tuple on both sides.
+fn pairs(code: &str) -> bool {
+    let Some((left, right)) = code.split_once(") = (") else { return false };
+    let depth = |c| match c {
+        '(' | '[' | '{' => 1,
+        ')' | ']' | '}' => -1,
+        _ => 0,
+    };
+    // The bracket that opens on the right is the one that closes before the semicolon.
+    let Some(inner) = right.strip_suffix(");") else { return false };
+    let mut open = 0;
+    let stays_open = inner.chars().all(|c| {
+        open += depth(c);
+        open >= 0
+    });
+    !left.contains('=') && stays_open && inner.contains(',')
 }
 
 /// `/a/` inside `https://example.org/a/b` or `x/a/b` is another thing.
@@ -50,5 +94,29 @@ mod tests {
             assert!(check("a.md", &format!("see x{what}y")).is_empty(), "{what}");
         }
         assert!(check("a.md", "the work/life balance").is_empty());
+    }
+
+    /// Each turn is found as a word of its own, in prose and code alike, and not in what
+    /// records what was said.
+    #[test]
+    fn turns_that_hide_who_is_meant_are_found() {
+        for (turn, _) in TURNS {
+            assert_eq!(check("a.rs", &format!("/// It is {turn}.")).len(), 1, "{turn}");
+            assert_eq!(check("a.md", &turn.to_uppercase()).len(), 1, "{turn}");
+            assert!(check("CHANGELOG.md", turn).is_empty());
+            assert!(check("a.md", &format!("x{turn}y")).is_empty());
+        }
+    }
+
+    /// A tuple on both sides is found; one that a call gives, or a part of another, is not.
+    #[test]
+    fn a_let_with_a_tuple_on_both_sides_is_found() {
+        for code in ["let (a, b) = (1, f(2));", "    let (mut a, _) = (x.y(), [1, 2]);"] {
+            assert_eq!(check("a.rs", code).len(), 1, "{code}");
+            assert!(check("a.md", code).is_empty());
+        }
+        for code in ["let (a, b) = f(1, 2);", "let a = (1, 2);", "let (a, b) = (0..9).unzip();"] {
+            assert!(check("a.rs", code).is_empty(), "{code}");
+        }
     }
 }

@@ -21,8 +21,8 @@ use crate::{Seq, TermNumber};
 pub struct Told {
     /// The newest place in the journal that the member knows.
     pub place: Seq,
-    /// The highest number of a term, in any election of the namespace, that the member has
-    /// heard of.
+    /// The highest number of a term, in any election of the namespace, that the member
+    /// knows.
     pub number: TermNumber,
 }
 

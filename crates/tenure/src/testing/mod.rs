@@ -288,7 +288,7 @@ impl Stage {
     /// nobody leads.
     ///
     /// Like all that is asked of members here, it takes a tenth of a second by
-    /// the stage's clock to be heard of.
+    /// the stage's clock to arrive.
     pub async fn lose(&self, election: impl AsRef<str>) -> Result<Option<TermNumber>> {
         let name = ElectionName::new(election)?;
         let Some(view) = self.find(&name).await.1 else { return Ok(None) };
