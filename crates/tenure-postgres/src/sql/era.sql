@@ -172,3 +172,8 @@ CREATE FUNCTION {schema}.numbers(
         coalesce((SELECT max(e.number) FROM elections e), 0), _clock()
     FROM settings s
 $$;
+
+-- From its installation on the schema knows on which server and timeline it is. A copy that
+-- is promoted before any number was given out on it would take itself for a new one, and
+-- give the first numbers out again.
+DO $$ BEGIN PERFORM {schema}._era(); END $$;

@@ -208,6 +208,12 @@ impl Answer {
     }
 }
 
+/// An era calls its members by the floor of its numbers, which goes by the clock of each side:
+/// that it called is what both say. The machine asks no more of it ([`tenure_core::Era::calls`]).
+fn called(attention: &mut u64) {
+    *attention = (*attention).min(1 << 20);
+}
+
 fn held(claimed: &mut Claimed) -> Option<&mut ElectionView> {
     match claimed {
         Claimed::Held(view) => Some(view),
@@ -226,6 +232,7 @@ impl Plain<'_> {
     fn answer(&self, mut answer: Answer) -> Answer {
         match &mut answer {
             Answer::Join(Joined::Taken { remaining, .. }) => round(remaining),
+            Answer::Join(Joined::In { attention, .. }) => called(attention),
             Answer::Amend(election, Amended::Done { number, remaining, .. }) => {
                 round(remaining);
                 if let Some((election, number)) = election.as_ref().zip(number.as_mut()) {
@@ -235,7 +242,8 @@ impl Plain<'_> {
             Answer::Amend(Some(election), Amended::Superseded { number }) => {
                 *number = (self.number)(election, *number);
             }
-            Answer::Beat(Beat::Alive { terms, .. }) => {
+            Answer::Beat(Beat::Alive { attention, terms, .. }) => {
+                called(attention);
                 for beat in terms {
                     let name = beat.term.election.clone();
                     beat.term.number = (self.number)(&name, beat.term.number);
