@@ -101,7 +101,10 @@ mod tests {
         assert!(with_arguments(&words("firs")).is_empty());
         assert!(super::child(child.id().cast_signed()).is_some());
         // The shell waits for one that would stay behind.
-        for id in children(child.id().cast_signed()) {
+        let behind = tenure_testkit::wait_for("its child", || {
+            Some(children(child.id().cast_signed())).filter(|found| !found.is_empty())
+        });
+        for id in behind {
             Process::held(id, |_| true).unwrap().signal(Signal::KILL).unwrap();
         }
         signal(found.iter(), Signal::KILL).unwrap();
