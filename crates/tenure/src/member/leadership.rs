@@ -365,7 +365,7 @@ impl Leadership {
 /// let leadership = tenure.election("nightly").campaign().await?;
 /// leadership.stop()?;
 /// let why = leadership.stopping().await;
-/// assert_eq!(why.to_string(), "asked to step down");
+/// assert_eq!(why.to_string(), "the process shuts down"); // a handle of this process asked
 /// let Stopping::Asked { left, .. } = why else { return Err("it was lost".into()) };
 /// assert!(left > std::time::Duration::from_secs(1)); // to finish in
 /// # Ok(()) })
