@@ -44,8 +44,10 @@ fn a_program_without_async_leads_observes_and_fences() {
     leadership.resign().unwrap();
     assert!(matches!(seen.next().unwrap().observed, Observed::Vacant { .. }));
 
+    // The store may still have had the candidacy of the campaign that ran out of time: then
+    // it elected b at the release, and b gave that term back.
     let won = b.election("e").try_campaign().unwrap();
-    assert!(matches!(&won, Attempt::Elected(by_b) if by_b.token() == 2), "{won:?}");
+    assert!(matches!(&won, Attempt::Elected(by_b) if by_b.token() > old.token()), "{won:?}");
     let tx = db.transaction_with_behavior(immediate).unwrap();
     assert!(old.fence_blocking(&tx).is_err(), "its term is over");
     drop(tx);

@@ -10,6 +10,7 @@ mod election;
 mod history;
 mod operator;
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -30,7 +31,6 @@ use crate::time::Time;
 use crate::{Error, Result};
 
 /// One namespace of a store.
-#[derive(Debug)]
 pub(crate) struct Client {
     runtime: Handle,
     /// `None` once the client is closed.
@@ -50,6 +50,14 @@ pub(crate) struct Client {
     /// As they were at first: what never changes is read from here.
     capabilities: Capabilities,
     observations: Observations,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Client");
+        shown.field("id", &self.id).field("namespace", &self.ns);
+        shown.field("store", &self.capabilities.name).finish_non_exhaustive()
+    }
 }
 
 /// What a client is made from, beside the store.

@@ -33,9 +33,17 @@ use crate::{Error, Result};
 /// [holding subscription](crate::Election::subscribe_holding) hands out: **a term
 /// that was given up is released when the last of them is dropped**, or when the drain
 /// is over. Until then it is renewed, and [`stopping`](Self::stopping) has fired.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Leadership {
     held: Arc<Held>,
+}
+
+impl fmt::Debug for Leadership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Leadership");
+        shown.field("term", self.term()).field("is_current", &self.is_current());
+        shown.field("remaining", &self.remaining()).finish_non_exhaustive()
+    }
 }
 
 /// One hold on a term, and the right to use it.

@@ -19,6 +19,7 @@ pub(crate) mod reign;
 mod renewals;
 mod subscription;
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -78,7 +79,6 @@ pub struct Tenure {
 
 /// What a member's handles share. When the last is gone, the command channel
 /// closes, and the driver leaves.
-#[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) commands: mpsc::UnboundedSender<Command>,
     pub(crate) board: Arc<Board>,
@@ -93,6 +93,15 @@ pub(crate) struct Shared {
     turns: locks::Turns,
     /// Its sender is gone once the driver has ended.
     ended: watch::Receiver<()>,
+}
+
+/// Which member it is: what its handles share would fill pages.
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Member");
+        shown.field("id", self.client.id()).field("namespace", self.client.namespace());
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Shared {
