@@ -150,3 +150,18 @@ pub struct NameReleased {
     /// Whether the name is free now.
     pub free: bool,
 }
+
+/// What `tenure serve` says when it serves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Serving {
+    /// The server's own member.
+    pub member: String,
+    /// The namespace.
+    pub namespace: String,
+    /// The store's URL without secrets.
+    pub store: String,
+    /// Where it listens.
+    pub addresses: Vec<String>,
+    /// Where it answers as older sidecars did.
+    pub compat: Option<String>,
+}

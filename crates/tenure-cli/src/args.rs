@@ -8,8 +8,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenure_api::span;
 
 pub(crate) use self::run::{OnLost, PresetName, RegisterArgs, Restart, RunArgs, WorkArgs};
+pub(crate) use self::serve::ServeArgs;
 
 mod run;
+mod serve;
 
 /// Leader election on the store you already run.
 #[derive(Debug, Parser)]
@@ -61,6 +63,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Run a command only while owning a name
     Register(Box<RegisterArgs>),
+    /// Serve HTTP: who leads, events, campaigns for any language, metrics, a dashboard
+    Serve(Box<ServeArgs>),
     /// Show who leads, since when, and who waits
     Status(StatusArgs),
     /// Print every change as it happens
@@ -179,6 +183,7 @@ impl Command {
         match self {
             Command::Run(_)
             | Command::Register(_)
+            | Command::Serve(_)
             | Command::Resign(_)
             | Command::Pause(_)
             | Command::Resume(_)

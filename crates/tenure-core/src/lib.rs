@@ -14,6 +14,7 @@ mod member;
 mod names;
 mod reasons;
 mod request;
+mod session;
 mod settings;
 mod shown;
 mod term;
@@ -45,6 +46,7 @@ pub use request::{
     Failed, Heartbeat, Join, Joined, Purge, Purged, Release, ReleaseItem, Reply, Request, TermBeat,
     TermOutcome, TermRef, To, Told, What,
 };
+pub use session::{Session, SessionTrust};
 pub use settings::{
     BadSettings, MAX_DRAIN, MAX_DRIFT_PPM, MAX_TTL, MIN_INTERVAL, MIN_TTL, Preset, Settings,
     SettingsBuilder, widened,

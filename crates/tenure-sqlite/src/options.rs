@@ -35,6 +35,7 @@ pub struct SqliteOptions {
     pub(crate) native_watch: bool,
     pub(crate) share_file: bool,
     pub(crate) read_only: bool,
+    pub(crate) prove_death: bool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) boot_key: Option<BootKey>,
 }
@@ -57,6 +58,7 @@ impl SqliteOptions {
             native_watch: true,
             share_file: false,
             read_only: false,
+            prove_death: true,
             clock: Arc::new(BootClock),
             boot_key: None,
         }
@@ -120,6 +122,14 @@ impl SqliteOptions {
     /// the file open, and every request that would write is refused.
     pub fn read_only(mut self, only: bool) -> Self {
         self.read_only = only;
+        self
+    }
+
+    /// Whether the end of this process proves that its members are dead (rule M4). Default:
+    /// yes. Without it they hold no lock, and are waited for until their ttl has run out: for
+    /// a process whose members stand for work that outlives it.
+    pub fn prove_death(mut self, prove: bool) -> Self {
+        self.prove_death = prove;
         self
     }
 

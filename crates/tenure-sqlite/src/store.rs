@@ -231,7 +231,8 @@ impl Store for SqliteStore {
             // a held lock is always one whose process is gone.
             shared.may_write("joining")?;
             let life = asked.member.incarnation;
-            let fresh = shared.lives.hold(life, asked.ttl)?;
+            let prove = shared.options.prove_death;
+            let fresh = prove && shared.lives.hold(life, asked.ttl)?;
             let answer = worker.write("joining", &namespace, Durability::Crash, |txn| {
                 shared.compare(txn)?;
                 txn.join(&asked)
@@ -355,7 +356,7 @@ impl Store for SqliteStore {
         capabilities.identity = tenure_store::Identity::new(KIND, self.inner.shared.id, place);
         capabilities.watch = if native { Watch::Native } else { Watch::Polled(poll) };
         capabilities.transactional_fence = true;
-        capabilities.proof_of_death = true;
+        capabilities.proof_of_death = self.inner.shared.options.prove_death;
         capabilities.hands_over = true;
         capabilities.batch = BATCH;
         capabilities.names = Some(NameTraits::ALL);

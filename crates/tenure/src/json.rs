@@ -36,7 +36,50 @@
 //! | [`Timestamp`](crate::Timestamp) | [`Moment`] |
 //! | [`LostReason`](crate::LostReason) | [`Loss`] |
 
+use tenure_core::ElectionName;
+
 pub use tenure_api::{
-    BoundName, BoundNames, Candidate, Cause, Election, Elections, Entry, Event, Happening, HeldUp,
-    Leader, Loss, Member, Members, Metadata, Moment, Paused, Reserved, StepDown,
+    BoundName, BoundNames, Candidate, Cause, Election, ElectionHistory, Elections, Entry, Event,
+    Flapping, Happening, HeldUp, Leader, Loss, Member, Members, Metadata, Moment, PastTerm, Paused,
+    Reserved, StepDown,
 };
+
+/// The terms of an election, and whether its leadership flaps.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let tenure = tenure::Tenure::connect("memory:").await?;
+/// let election = tenure.election("nightly");
+/// election.campaign().await?.resign().await?;
+/// let shown = tenure::json::history(election.name()?, &election.history(10).await?);
+/// assert_eq!(shown.terms[0].term, 1);
+/// assert!(!shown.terms[0].stands);
+/// # Ok(()) })
+/// # }
+/// ```
+#[must_use]
+pub fn history(election: &ElectionName, terms: &[crate::journal::PastTerm]) -> ElectionHistory {
+    let starts: Vec<u64> = terms.iter().map(|past| past.term.elected_at.unix_millis()).collect();
+    ElectionHistory {
+        election: election.to_string(),
+        terms: terms.iter().map(past_term).collect(),
+        flapping: Flapping::of(&starts),
+    }
+}
+
+fn past_term(past: &crate::journal::PastTerm) -> PastTerm {
+    let began = past.term.elected_at.unix_millis();
+    PastTerm {
+        term: past.term.number.get(),
+        member: past.term.member.id.to_string(),
+        incarnation: past.term.member.incarnation.to_string(),
+        from: past.term.elected_at.into(),
+        to: past.ended.map(|(at, _)| at.into()),
+        lasted_ms: past.ended.map(|(at, _)| at.unix_millis().saturating_sub(began)),
+        ended: past.ended.map(|(_, cause)| cause.into()),
+        stands: past.stands.is_some(),
+        remaining_ms: past.stands.map(tenure_api::millis),
+        seq: past.seq.get(),
+    }
+}

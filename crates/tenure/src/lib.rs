@@ -20,6 +20,7 @@ mod wall;
 pub mod journal;
 pub mod measures;
 pub mod naming;
+pub mod session;
 pub mod store;
 pub mod views;
 

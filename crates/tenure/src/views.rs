@@ -3,5 +3,6 @@
 
 pub use tenure_core::{
     Amended, BadName, BadSettings, Candidate, ElectionView, HeldUp, Holder, Incarnation, MAX_NAME,
-    MemberRef, MemberView, Note, Pause, Priority, Profile, Reservation, StepDown, is_hidden, shown,
+    MemberRef, MemberView, Note, Pause, Priority, Profile, Reservation, Snapshot, StepDown,
+    is_hidden, shown,
 };

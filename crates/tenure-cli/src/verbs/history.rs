@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tenure::{PastTerm, Timestamp};
-use tenure_api::{Cause, ElectionHistory, Flapping, History, millis, span};
+use tenure::{ElectionName, PastTerm, Timestamp};
+use tenure_api::{Cause, Flapping, History, millis, span};
 
 use crate::args::HistoryArgs;
 use crate::context::{Context, known_view};
@@ -11,9 +11,6 @@ use crate::exit::Exit;
 use crate::failure::Outcome;
 use crate::output::{Output, Table, Tone};
 use crate::show::moment;
-
-/// So many terms that begin within such a time are worth a word.
-const FLAPPING: (usize, Duration) = (5, Duration::from_secs(600));
 
 pub(crate) async fn run(context: &Context, args: &HistoryArgs) -> Outcome {
     let operator = context.look().await?;
@@ -31,12 +28,7 @@ pub(crate) async fn run(context: &Context, args: &HistoryArgs) -> Outcome {
     }
     let out = context.output;
     if out.json {
-        let elections = all.iter().map(|(name, terms)| ElectionHistory {
-            election: name.to_string(),
-            terms: terms.iter().map(answer).collect(),
-            flapping: flapping(terms)
-                .map(|(terms, within)| Flapping { terms, within_ms: millis(within) }),
-        });
+        let elections = all.iter().map(|(name, terms)| tenure::json::history(name, terms));
         let elections = elections.collect();
         out.value(&History { namespace: context.namespace.clone(), elections })?;
         return Ok(Exit::Ok);
@@ -46,7 +38,7 @@ pub(crate) async fn run(context: &Context, args: &HistoryArgs) -> Outcome {
     }
     for (name, terms) in &all {
         if !terms.is_empty() {
-            people(out, name.as_str(), terms)?;
+            people(out, name, terms)?;
         }
     }
     Ok(Exit::Ok)
@@ -70,23 +62,8 @@ fn lasted(past: &PastTerm) -> Option<Duration> {
     Some(Duration::from_millis(span))
 }
 
-fn answer(past: &PastTerm) -> tenure_api::PastTerm {
-    tenure_api::PastTerm {
-        term: past.term.number.get(),
-        member: past.term.member.id.to_string(),
-        incarnation: past.term.member.incarnation.to_string(),
-        from: past.term.elected_at.into(),
-        to: past.ended.map(|(at, _)| at.into()),
-        lasted_ms: lasted(past).map(millis),
-        ended: past.ended.map(|(_, cause)| cause.into()),
-        stands: past.stands.is_some(),
-        remaining_ms: past.stands.map(millis),
-        seq: past.seq.get(),
-    }
-}
-
-fn people(out: Output, name: &str, terms: &[PastTerm]) -> Outcome<()> {
-    out.line(&out.paint(Tone::Strong, name))?;
+fn people(out: Output, name: &ElectionName, terms: &[PastTerm]) -> Outcome<()> {
+    out.line(&out.paint(Tone::Strong, name.as_str()))?;
     let mut table = Table::new(&["term", "leader", "from", "to", "lasted", "ended"]);
     for past in terms {
         let (to, ended) = match (past.ended, past.stands) {
@@ -106,46 +83,13 @@ fn people(out: Output, name: &str, terms: &[PastTerm]) -> Outcome<()> {
         ]);
     }
     out.table(&table)?;
-    if let Some((count, within)) = flapping(terms) {
-        let within = span::roughly(within);
+    if let Some(Flapping { terms, within_ms }) = tenure::json::history(name, terms).flapping {
+        let within = span::roughly(Duration::from_millis(within_ms));
         let text = format!(
-            "flapping: {count} terms began within {within}; look at why they ended, and at \
+            "flapping: {terms} terms began within {within}; look at why they ended, and at \
              `tenure doctor`"
         );
         out.line(&out.paint(Tone::Warn, &text))?;
     }
     Ok(())
-}
-
-/// The most terms that began within the window, if they are too many. Both
-/// moments are of the same store's clock.
-fn flapping(terms: &[PastTerm]) -> Option<(usize, Duration)> {
-    let starts: Vec<u64> = terms.iter().map(|p| p.term.elected_at.unix_millis()).collect();
-    crowded(&starts)
-}
-
-fn crowded(starts: &[u64]) -> Option<(usize, Duration)> {
-    let window = millis(FLAPPING.1);
-    let counts = starts.iter().enumerate().map(|(at, first)| {
-        let within = starts[at..].iter().take_while(|s| s.saturating_sub(*first) <= window);
-        let last = within.clone().last().copied().unwrap_or(*first);
-        (within.count(), Duration::from_millis(last.saturating_sub(*first)))
-    });
-    counts.max_by_key(|(count, _)| *count).filter(|(count, _)| *count >= FLAPPING.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn many_short_terms_are_pointed_out_and_few_are_not() {
-        let minute = 60_000;
-        assert_eq!(crowded(&[]), None);
-        assert_eq!(crowded(&[0, 1, 2, 3]), None);
-        let spread: Vec<u64> = (0..9).map(|n| n * 3 * minute).collect();
-        assert_eq!(crowded(&spread), None);
-        let burst = [0, 100 * minute, 101 * minute, 102 * minute, 103 * minute, 104 * minute];
-        assert_eq!(crowded(&burst), Some((5, Duration::from_secs(240))));
-    }
 }

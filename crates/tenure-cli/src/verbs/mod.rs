@@ -14,6 +14,7 @@ pub(crate) mod release;
 pub(crate) mod resign;
 pub(crate) mod restored;
 pub(crate) mod schema;
+pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod timing;
 pub(crate) mod watch;
@@ -30,6 +31,7 @@ pub(crate) async fn carry_out(context: &Context, command: Command) -> Outcome {
     match command {
         Command::Run(args) => run::run(context, &args).await,
         Command::Register(args) => run::register(context, &args).await,
+        Command::Serve(args) => serve::run(context, &args).await,
         Command::Status(args) => status::run(context, &args).await,
         Command::Watch(args) => watch::run(context, &args).await,
         Command::History(args) => history::run(context, &args).await,

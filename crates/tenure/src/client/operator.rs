@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure_core::{
     Amend, Amended, Bind, BindAnswer, BindOp, Binding, Bindings, ElectionName, ElectionView, Entry,
     Examined, MemberId, MemberView, Name, NamesView, Namespace, Nonce, Purge, Purged, Query, Seq,
-    Token, Which, WhichNames,
+    Snapshot, Token, Which, WhichNames,
 };
 use tenure_store::Capabilities;
 
@@ -116,6 +116,11 @@ impl Operator {
     pub async fn elections(&self) -> Result<Vec<ElectionView>> {
         let query = Query { which: Which::All, candidates: true, ..Query::nothing() };
         Ok(self.client.read(query).await?.elections)
+    }
+
+    /// Every election with its candidates, and every live member, all of one moment.
+    pub async fn snapshot(&self) -> Result<Snapshot> {
+        self.client.read(Query::everything()).await
     }
 
     /// The newest journal entries of the namespace, oldest first, at most `limit`; and

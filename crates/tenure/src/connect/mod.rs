@@ -75,6 +75,7 @@ pub(crate) struct Opening<'a> {
     pub(crate) time: &'a Time,
     pub(crate) settings: &'a Settings,
     pub(crate) read_only: bool,
+    pub(crate) prove_death: bool,
 }
 
 /// A store that was opened, with what only some stores have.

@@ -42,7 +42,8 @@ mod driver {
             let settings = opening.settings;
             let options = self.options.clone().drift_ppm(settings.drift_ppm());
             let options = options.request_timeout(settings.request_timeout());
-            let store = SqliteStore::open(&self.path, options.read_only(opening.read_only)).await?;
+            let options = options.read_only(opening.read_only).prove_death(opening.prove_death);
+            let store = SqliteStore::open(&self.path, options).await?;
             let store = Arc::new(store);
             // Weak: a handle that outlives its member must not keep the file open.
             let found = Arc::downgrade(&store);

@@ -45,6 +45,7 @@ pub struct Builder {
     patience: Duration,
     time: Time,
     read_only: bool,
+    prove_death: bool,
 }
 
 /// Where the store comes from.
@@ -87,6 +88,7 @@ impl Builder {
             patience: Duration::ZERO,
             time: Time::Boot,
             read_only: false,
+            prove_death: true,
         }
     }
 
@@ -194,6 +196,16 @@ impl Builder {
         self
     }
 
+    /// Whether the store may end the members of this process at once when it can prove that
+    /// the process has died (rule M4; SQLite does). Yes if not set. Set it to `false` if work
+    /// under a term goes on without this process: a server whose clients trust in what it told
+    /// them. Then its members are waited for until their ttl has run out, and
+    /// [`Leadership::liveness_lock`](crate::Leadership::liveness_lock) is `None`.
+    pub fn prove_death(mut self, prove: bool) -> Self {
+        self.prove_death = prove;
+        self
+    }
+
     /// Where measurements go.
     pub fn metrics(mut self, metrics: Arc<dyn Metrics>) -> Self {
         self.metrics = Some(metrics);
@@ -239,6 +251,7 @@ impl Builder {
                     time: self.time,
                     settings: party.settings.clone(),
                     read_only: self.read_only,
+                    prove_death: self.prove_death,
                     patience: self.patience,
                 })
                 .await?
@@ -281,6 +294,7 @@ impl Builder {
             time: self.time,
             settings: party.settings.clone(),
             read_only: self.read_only,
+            prove_death: self.prove_death,
             patience: self.patience,
         };
         let opened = reach.open().await?;

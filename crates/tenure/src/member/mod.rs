@@ -189,6 +189,20 @@ impl Tenure {
             .id(self.id().as_str())
     }
 
+    /// Returns `true` once the member's own loop has taken a turn, and `false` if it has ended:
+    /// for a watchdog, which is to know that heartbeats are still sent.
+    pub async fn answers(&self) -> bool {
+        let (done, idle) = oneshot::channel();
+        self.shared.send(Command::Turn { done }).is_ok() && idle.await.is_ok()
+    }
+
+    /// The same connection for reading and steering alone: what it asks for is noted under
+    /// this member's id.
+    #[must_use]
+    pub fn operator(&self) -> &Operator {
+        &self.shared.operator
+    }
+
     /// An election of the member's namespace. A name that cannot be used is
     /// refused by the first call that needs it.
     #[must_use]

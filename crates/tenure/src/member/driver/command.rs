@@ -54,6 +54,10 @@ pub(crate) enum Command {
     Idle {
         done: oneshot::Sender<()>,
     },
+    /// Answered at once: the loop goes on.
+    Turn {
+        done: oneshot::Sender<()>,
+    },
     Shutdown {
         done: oneshot::Sender<bool>,
     },
@@ -122,6 +126,7 @@ impl fmt::Debug for Command {
             Command::LetGoOfName { .. } => "LetGoOfName",
             Command::Confirm { .. } => "Confirm",
             Command::Idle { .. } => "Idle",
+            Command::Turn { .. } => "Turn",
             Command::Shutdown { .. } => "Shutdown",
         })
     }

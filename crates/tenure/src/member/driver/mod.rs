@@ -190,6 +190,10 @@ impl Driver {
             Command::WithdrawName { name, ticket } => self.withdraw_name(name, ticket),
             Command::LetGoOfName { name, token } => self.let_go_of_name(name, token),
             Command::Confirm { term, confirm } => self.confirm(term, confirm),
+            Command::Turn { done } => {
+                // One who no longer waits is not told.
+                let _ = done.send(());
+            }
             Command::Idle { done } => {
                 tokio::spawn(async {
                     for _ in 0..32 {

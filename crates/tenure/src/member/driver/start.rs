@@ -39,14 +39,15 @@ pub(crate) struct Reach {
     pub(crate) time: Time,
     pub(crate) settings: Settings,
     pub(crate) read_only: bool,
+    pub(crate) prove_death: bool,
     /// How long a store that cannot be reached is waited for.
     pub(crate) patience: Duration,
 }
 
 impl Reach {
     pub(crate) async fn open(&self) -> Result<Opened> {
-        let Self { target, time, settings, read_only, patience } = self;
-        let opening = Opening { time, settings, read_only: *read_only };
+        let Self { target, time, settings, read_only, prove_death, patience } = self;
+        let opening = Opening { time, settings, read_only: *read_only, prove_death: *prove_death };
         connect::open(&**target, &opening, *patience).await
     }
 }

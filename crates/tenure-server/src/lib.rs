@@ -1,0 +1,80 @@
+#![doc = include_str!("../README.md")]
+
+mod access;
+mod board;
+mod dashboard;
+mod listen;
+mod measured;
+mod options;
+mod problem;
+mod routes;
+mod server;
+mod sessions;
+
+use std::path::PathBuf;
+
+pub use listen::{Address, Bind, ServerTls};
+pub use options::Options;
+pub use server::Server;
+
+/// Why a server cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The socket cannot be made.
+    #[error("the server cannot listen on {what}: {source}; give it another address")]
+    Bind {
+        /// Which one.
+        what: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Everybody on the network could steer every election.
+    #[error(
+        "{0} can be reached from other hosts, and no token file and no client authority is given: \
+         everybody there could steer every election. Give --operator-tokens FILE, or --client-ca \
+         FILE with --tls-cert and --tls-key, or listen on loopback"
+    )]
+    Open(std::net::SocketAddr),
+    /// A file of TLS cannot be used.
+    #[error("{}: {what}", .path.display())]
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A file of tokens cannot be used.
+    #[error("the token file {}: {what}; write one token on each line", .path.display())]
+    Tokens {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The store or the member failed.
+    #[error(transparent)]
+    Tenure(#[from] tenure::Error),
+}
+
+/// What every handler works with.
+#[derive(Debug)]
+pub(crate) struct App {
+    /// The server's own member.
+    pub(crate) tenure: tenure::Tenure,
+    pub(crate) board: board::Board,
+    pub(crate) sessions: std::sync::Arc<sessions::Sessions>,
+    pub(crate) stands: routes::leader::Stands,
+    pub(crate) tokens: access::Tokens,
+    pub(crate) hosts: access::Hosts,
+    pub(crate) measured: std::sync::Arc<measured::Measured>,
+    /// Turns true when the server stops.
+    pub(crate) stop: tokio::sync::watch::Sender<bool>,
+}
+
+impl App {
+    /// Whether the server was asked to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
+    }
+}
