@@ -1,6 +1,6 @@
 //! What the server knows of the store, read at most so often.
 //!
-//! Requests share one read: whoever asks while one is under way gets its answer. What was read
+//! Requests share one read: those that come while one is under way get its answer. What was read
 //! counts from *before* it was asked for, so that its age is never said too young. The journal
 //! marks it as old when something happens; renewals are not in the journal, so that it is read
 //! anew after [`MOST`] in any case.

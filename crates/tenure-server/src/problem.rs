@@ -42,17 +42,15 @@ impl Problem {
         title: &'static str,
         detail: impl Into<String>,
     ) -> Self {
-        let detail = detail.into();
-        let (remedy, newest_term, retry_after) = (None, None, None);
         Self {
             code,
             title,
             status,
-            detail,
-            remedy,
+            detail: detail.into(),
+            remedy: None,
             may_have_applied: false,
-            newest_term,
-            retry_after,
+            newest_term: None,
+            retry_after: None,
         }
     }
 
@@ -101,6 +99,7 @@ impl Problem {
             .retry_after(Duration::from_secs(1))
     }
 
+    #[cfg(test)]
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }

@@ -25,7 +25,7 @@ pub async fn within<T>(work: impl Future<Output = T>) -> T {
 /// # Panics
 ///
 /// If it does not within [`LIMIT`].
-pub async fn until<F: Future<Output = bool>>(what: &str, mut done: impl FnMut() -> F) {
+pub async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
     let looked = async {
         while !done().await {
             tokio::time::sleep(PAUSE).await;

@@ -2,7 +2,7 @@
 //!
 //! No client can hold the server up: the headers of a request must arrive within [`HEADERS`], a
 //! handshake within the same time, and there are no more connections than [`CONNECTIONS`].
-//! Whoever comes after that waits in the system's queue.
+//! A client that comes after that waits in the system's queue.
 
 mod tls;
 mod unix;
@@ -121,7 +121,9 @@ impl Bound {
                 tokio::time::sleep(PAUSE).await;
                 continue;
             };
-            let (router, stop, tls) = (router.clone(), stop.clone(), tls.clone());
+            let router = router.clone();
+            let stop = stop.clone();
+            let tls = tls.clone();
             connections.spawn(async move {
                 match (stream, tls) {
                     (Stream::Tcp(stream), Some(tls)) => {

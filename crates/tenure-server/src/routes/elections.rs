@@ -85,6 +85,14 @@ pub(crate) fn unknown(name: &tenure::ElectionName) -> Problem {
 /// How much is asked for.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(crate) struct Newest {
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+/// Which entries are asked for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Page {
     #[serde(default)]
     after: Option<u64>,
@@ -92,23 +100,21 @@ pub(crate) struct Page {
     limit: Option<usize>,
 }
 
-impl Page {
-    fn limit(&self) -> Answer<usize> {
-        let limit = self.limit.unwrap_or(100);
-        if (1..=MOST).contains(&limit) {
-            return Ok(limit);
-        }
-        Err(Problem::bad_request(format!("limit is {limit}, and must be 1 to {MOST}")))
+fn within(limit: Option<usize>) -> Answer<usize> {
+    let limit = limit.unwrap_or(100);
+    if (1..=MOST).contains(&limit) {
+        return Ok(limit);
     }
+    Err(Problem::bad_request(format!("limit is {limit}, and must be 1 to {MOST}")))
 }
 
 /// The newest terms of an election, oldest first.
 pub(crate) async fn history(
     State(app): State<Arc<App>>,
     input::Election(name): input::Election,
-    Asked(page): Asked<Page>,
+    Asked(newest): Asked<Newest>,
 ) -> Answer<Json<ElectionHistory>> {
-    let terms = app.tenure.election(&name).history(page.limit()?).await?;
+    let terms = app.tenure.election(&name).history(within(newest.limit)?).await?;
     if terms.is_empty() && app.board.look(false).await?.find(&name).is_none() {
         return Err(unknown(&name));
     }
@@ -132,7 +138,7 @@ pub(crate) async fn journal(
     if !app.tenure.capabilities().journal {
         return Err(Problem::not_found("this store keeps no journal"));
     }
-    let limit = page.limit()?;
+    let limit = within(page.limit)?;
     let namespace = app.tenure.namespace().to_string();
     let (newest, mut entries) = app.tenure.journal(limit).await?;
     let mut seq = newest;

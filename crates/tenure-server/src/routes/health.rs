@@ -24,7 +24,7 @@ pub(crate) struct Ready {
     because: Option<String>,
 }
 
-/// 200 if the member has joined and the store answered within a ttl; whoever leads.
+/// 200 if the member has joined and the store answered within two ttls, whether it leads or not.
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> (StatusCode, Json<Ready>) {
     let status = app.tenure.status();
     let heard = status.last_success;

@@ -326,7 +326,7 @@ fn same(known: &NewSession, asked: &NewSession, id: &MemberId) -> Answer<()> {
         .remedy("begin all sessions of a process alike, or give it another id"))
 }
 
-/// What nobody can guess: whoever has it speaks for the session.
+/// What nobody can guess: a client that has it speaks for the session.
 fn key() -> String {
     let mut bytes = [0_u8; 16];
     // Without random numbers nothing here can be kept apart.
