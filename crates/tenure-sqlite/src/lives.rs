@@ -9,9 +9,10 @@
 //! - a lock that is held, or a file that is missing, proves nothing.
 //!
 //! A process that works under a member's term elsewhere, such as the command of
-//! `tenure run`, holds a second lock, on `<incarnation>.work`. All of its
-//! descendants inherit it. As long as it is held the member is not ended, neither
-//! by proof nor because its ttl has run out: somebody still works.
+//! `tenure run`, holds a lock of its own, on `<incarnation>.work` or, beside another such
+//! process, on `.work.2` and so on ([`work`]). All of its descendants inherit it. As long
+//! as one of them is held the member is not ended, neither by proof nor because its ttl
+//! has run out: somebody still works.
 //!
 //! The lock is taken before the member's row is written, and outlives it. A
 //! store handle that is dropped while its members have not left keeps their
@@ -21,7 +22,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -33,6 +33,10 @@ use tenure_store::{BootClock, Error, ErrorKind, Result};
 
 use crate::identity::FileId;
 use crate::limits;
+
+mod work;
+
+pub(crate) use work::work_of;
 
 /// The bell's name in the directory.
 pub(crate) const BELL: &str = "bell";
@@ -56,9 +60,9 @@ struct Held {
     lock: Arc<File>,
     /// The file that is locked.
     id: FileId,
-    /// The file that those lock who work under the life elsewhere, once there were any. It
-    /// stays for as long as the life does.
-    work: Option<FileId>,
+    /// The files that those lock who work under the life elsewhere, each where it lies.
+    /// They stay for as long as the life does.
+    works: BTreeMap<PathBuf, FileId>,
     ttl: Duration,
     /// Whether it was said that the file is no longer where it should be.
     doubted: bool,
@@ -120,10 +124,6 @@ impl Lives {
         self.directory.join(format!("{life}{LIFE}"))
     }
 
-    fn work_path(&self, life: Incarnation) -> PathBuf {
-        self.directory.join(format!("{life}{WORK}"))
-    }
-
     /// Takes the lock of a life that is about to begin. `false` if this handle
     /// holds it already.
     pub(crate) fn hold(&self, life: Incarnation, ttl: Duration) -> Result<bool> {
@@ -141,7 +141,7 @@ impl Lives {
         let id = FileId::of(&lock.metadata().map_err(|error| unwritable(&path, error))?);
         ours.retain(|_, lock| lock.strong_count() > 0);
         ours.insert(path, Arc::downgrade(&lock));
-        held.insert(life, Held { lock, id, work: None, ttl, doubted: false });
+        held.insert(life, Held { lock, id, works: BTreeMap::new(), ttl, doubted: false });
         Ok(true)
     }
 
@@ -150,14 +150,14 @@ impl Lives {
         locked(&self.held).get(&life).map(|held| held.id.inode())
     }
 
-    /// Whether others still find the lock that is held for a life, and that of its work.
+    /// Whether others still find the lock that is held for a life, and those of its work.
     pub(crate) fn check(&self, life: Incarnation) -> Result<()> {
-        let held = locked(&self.held).get(&life).map(|held| (held.id, held.work));
-        let Some((lock, work)) = held else { return Ok(()) };
-        let files = [(self.path(life), Some(lock), "lives"), (self.work_path(life), work, "works")];
-        for (path, open, what) in files {
+        let held = locked(&self.held).get(&life).map(|held| (held.id, held.works.clone()));
+        let Some((lock, works)) = held else { return Ok(()) };
+        let works = works.into_iter().map(|(path, file)| (path, file, "works"));
+        for (path, open, what) in std::iter::once((self.path(life), lock, "lives")).chain(works) {
             let found = FileId::at(&path);
-            if open.is_some() && found != open {
+            if found != Some(open) {
                 return Err(mislaid(&path, found.is_some(), what));
             }
         }
@@ -199,35 +199,9 @@ impl Lives {
         }
     }
 
-    /// The lock of what is done under a life by other processes. This process
-    /// keeps no reference to it: it is free when those who inherited it are gone.
-    /// If an earlier work has not ended, the life's own lock is shared instead.
-    pub(crate) fn work(&self, life: Incarnation) -> Option<OwnedFd> {
-        let mut held = locked(&self.held);
-        let held = held.get_mut(&life)?;
-        let work = take(&self.work_path(life)).ok().flatten();
-        if let Some(Ok(file)) = work.as_ref().map(File::metadata) {
-            held.work = Some(FileId::of(&file));
-        }
-        work.or_else(|| held.lock.try_clone().ok()).map(OwnedFd::from)
-    }
-
     /// Whether the process of a life holds its lock.
     pub(crate) fn is_held(&self, life: Incarnation) -> bool {
         look(&self.path(life)) == Probe::Held
-    }
-
-    /// Whether a process works under a life, dead or alive.
-    pub(crate) fn at_work(&self, life: Incarnation) -> bool {
-        look(&self.work_path(life)) == Probe::Held
-    }
-
-    /// Removes the work's file, unless somebody holds its lock.
-    fn clear_work(&self, life: Incarnation) {
-        let path = self.work_path(life);
-        if look(&path) == Probe::Free {
-            drop(fs::remove_file(path));
-        }
     }
 
     /// Looks at the lock of a life. It is not free while somebody works.
@@ -329,11 +303,6 @@ fn directory_of(database: &Path) -> PathBuf {
 /// The life whose lock file has this name.
 pub(crate) fn life_of(name: &str) -> Option<Incarnation> {
     named(name, LIFE)
-}
-
-/// The life whose work's lock file has this name.
-pub(crate) fn work_of(name: &str) -> Option<Incarnation> {
-    named(name, WORK)
 }
 
 fn named(name: &str, ending: &str) -> Option<Incarnation> {

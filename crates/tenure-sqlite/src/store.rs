@@ -139,11 +139,11 @@ impl SqliteStore {
         &self.inner.shared.path
     }
 
-    /// A kernel lock for other processes that work under a member that joined
-    /// through this handle. As long as any process has it open, the member is not
-    /// ended by others, neither by proof of death nor when its ttl has run out:
-    /// what it holds goes to nobody, unless it is given up or the member is
-    /// evicted at once.
+    /// A kernel lock for one more process that works under a member that joined
+    /// through this handle: each call gives another. As long as any process has any of
+    /// them open, the member is not ended by others, neither by proof of death nor when
+    /// its ttl has run out: what it holds goes to nobody, unless it is given up or the
+    /// member is evicted at once.
     #[must_use]
     pub fn liveness_lock(&self, life: Incarnation) -> Option<OwnedFd> {
         self.inner.shared.lives.work(life)

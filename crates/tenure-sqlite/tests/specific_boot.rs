@@ -226,6 +226,42 @@ async fn a_term_is_not_taken_while_somebody_works_under_it() {
     assert_eq!(won(store.claim(&ns(), &claim(&b, "e", 3)).await.unwrap()).number.get(), 2);
 }
 
+/// R2: a member that leads two elections works under each by a process of its own. Both
+/// elections wait for the last of the two, whichever it is.
+#[tokio::test]
+async fn no_term_is_taken_while_one_of_several_works_under_the_life() {
+    for first_ends in [true, false] {
+        let place = Place::new();
+        let (clock, options) = manual();
+        let store = place.open_with(options).await;
+        let a = member("a", 1);
+        let b = member("b", 2);
+        joins(&store, &a).await;
+        for name in ["e", "f"] {
+            won(store.claim(&ns(), &claim(&a, name, 1)).await.unwrap());
+        }
+        let mut works = vec![store.liveness_lock(a.incarnation).unwrap()];
+        works.push(store.liveness_lock(a.incarnation).unwrap());
+        clock.advance(TTL * 3);
+        joins(&store, &b).await;
+        drop(if first_ends { works.remove(0) } else { works.remove(1) });
+        for name in ["e", "f"] {
+            held(store.claim(&ns(), &claim(&b, name, 1)).await.unwrap());
+            let why = Some(HeldUp::Processes { member: a.clone() });
+            assert_eq!(view(&store, name).await.held_up, why);
+        }
+        drop(works);
+        for name in ["e", "f"] {
+            let term = won(store.claim(&ns(), &claim(&b, name, 2)).await.unwrap());
+            assert_eq!(term.number.get(), 2);
+        }
+        let live = std::fs::read_dir(place.dir.path().join("tenure.db-live")).unwrap();
+        let names = live.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let left: Vec<_> = names.filter(|name| name.contains(".work")).collect();
+        assert!(left.is_empty(), "the files go with the life: {left:?}");
+    }
+}
+
 /// R2: an orderly end does not wait for those who kept the lock, and an operator
 /// who evicts at once overrules them.
 #[tokio::test]

@@ -12,10 +12,12 @@ use common::child::{Process, hear, role, say, signal, start};
 use common::*;
 use rustix::process::Signal;
 use tenure_core::{
-    Beat, Claimed, Claims, EndCause, Happening, Heartbeat, Hint, Join, MemberRef, Query, TermNumber,
+    Beat, Claimed, Claims, EndCause, Happening, Heartbeat, HeldUp, Hint, Join, MemberRef, Query,
+    TermNumber,
 };
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::{BootClock, Followed, Following, Store};
+use tenure_testkit::until;
 use tokio::time::timeout;
 
 const ENTRY: &str = "a_child_plays_the_role_it_was_given";
@@ -54,10 +56,15 @@ async fn play(role: &str, file: &Path) {
         "lead with a guardian" => {
             let store = open().await;
             lead(&store, &me, LONG).await;
-            let lock = store.liveness_lock(me.incarnation).unwrap();
-            // The guardian inherits the lock as its standard input.
-            let guardian = std::process::Command::new("sleep").arg("3600").stdin(lock).spawn();
-            say(&guardian.unwrap().id().to_string());
+            say(&guardian(&store, &me).to_string());
+            hear();
+        }
+        "lead with two guardians" => {
+            let store = open().await;
+            lead(&store, &me, Duration::from_millis(1_500)).await;
+            for _ in 0..2 {
+                say(&guardian(&store, &me).to_string());
+            }
             hear();
         }
         "open" => {
@@ -95,6 +102,12 @@ async fn lead(store: &SqliteStore, me: &MemberRef, ttl: Duration) {
     claim.ttl = ttl;
     let term = won(store.claim(&ns(), &claim).await.unwrap());
     say(&format!("won {}", term.number));
+}
+
+/// A process that works under a member, and inherits the lock as its standard input.
+fn guardian(store: &SqliteStore, me: &MemberRef) -> u32 {
+    let lock = store.liveness_lock(me.incarnation).unwrap();
+    std::process::Command::new("sleep").arg("3600").stdin(lock).spawn().unwrap().id()
 }
 
 /// Ten candidates, each with connections of its own.
@@ -238,6 +251,34 @@ async fn a_guardian_that_shares_the_lock_keeps_a_killed_leader_from_being_replac
     let gone = timeout(SOON, next_gone(&mut following)).await.expect("a hint");
     assert_eq!(gone, child_member().incarnation);
     won(store.claim(&ns(), &claim(&me, "e", 2)).await.unwrap());
+}
+
+/// R2, M4: of two processes that work under a killed leader the first one ends, and the
+/// ttl runs out: the term waits for the other.
+#[tokio::test]
+async fn a_killed_leader_is_not_replaced_before_the_last_of_its_guardians_is_gone() {
+    for first in [0, 1] {
+        let place = Place::new();
+        let (store, me) = standby(&place).await;
+        let mut leader = start(ENTRY, "lead with two guardians", &place.path());
+        assert_eq!(leader.hears(), "won 1");
+        let guardians = [(); 2].map(|()| leader.hears().parse::<u32>().unwrap());
+        leader.kill();
+        signal(guardians[first], Signal::KILL);
+        let over = async || view(&store, "e").await.holder.is_none();
+        until("the ttl to run out", over).await;
+        let why = Some(HeldUp::Processes { member: child_member() });
+        for nonce in 1..20 {
+            let seen = held(store.claim(&ns(), &claim(&me, "e", nonce)).await.unwrap());
+            assert_eq!(seen.held_up, why);
+        }
+        signal(guardians[1 - first], Signal::KILL);
+        until("the kernel to drop the last lock", async || {
+            view(&store, "e").await.held_up.is_none()
+        })
+        .await;
+        won(store.claim(&ns(), &claim(&me, "e", 20)).await.unwrap());
+    }
 }
 
 /// C33.

@@ -55,7 +55,7 @@ fn the_file_of_a_work_goes_with_its_life() {
     lives.hold(A, TTL).unwrap();
     drop(lives.work(A).unwrap());
     lives.let_go(A);
-    assert!(!lives.work_path(A).exists());
+    assert_eq!(files_of_work(&lives), 0);
     lives.hold(B, TTL).unwrap();
     let left_behind = lives.work(B).unwrap();
     lives.let_go(B);
@@ -63,7 +63,54 @@ fn the_file_of_a_work_goes_with_its_life() {
     assert!(lives.at_work(B));
     drop(left_behind);
     lives.sweep(|_| false);
-    assert!(!lives.work_path(B).exists());
+    assert_eq!(files_of_work(&lives), 0);
+}
+
+fn files_of_work(lives: &Lives) -> usize {
+    let names = fs::read_dir(lives.directory()).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| work_of(name.to_str().unwrap()).is_some()).count()
+}
+
+/// R2: one member works by several processes, each with a lock of its own, and they end
+/// in any order. The member keeps none: what is free again is given out again.
+#[test]
+fn every_process_that_works_under_a_life_has_a_lock_of_its_own() {
+    let (_dir, lives) = fixture();
+    lives.hold(A, TTL).unwrap();
+    let [first, second, third] = [(); 3].map(|()| lives.work(A).unwrap());
+    assert_eq!(files_of_work(&lives), 3);
+    drop(second);
+    let again = lives.work(A).unwrap();
+    assert_eq!(files_of_work(&lives), 3, "the one that is free is taken first");
+    lives.check(A).unwrap();
+    drop(locked(&lives.held).remove(&A).unwrap());
+    for ended in [first, again] {
+        drop(ended);
+        assert!(lives.at_work(A), "another process still works");
+        assert_eq!(lives.probe(A), Probe::Held);
+        lives.bury(A);
+        lives.sweep(|life| life == A);
+        assert_eq!(files_of_work(&lives), 3, "none is removed before all are free");
+    }
+    drop(third);
+    assert!(!lives.at_work(A));
+    assert_eq!(lives.probe(A), Probe::Free);
+    lives.bury(A);
+    assert_eq!(fs::read_dir(lives.directory()).unwrap().count(), 1, "only the bell is left");
+}
+
+/// R2, R5: each of them proves that somebody works, so each must be where others look for it.
+#[test]
+fn a_lock_of_a_work_that_is_removed_is_missed_whichever_it_is() {
+    let (_dir, lives) = fixture();
+    for life in [A, B] {
+        lives.hold(life, TTL).unwrap();
+    }
+    let _works = [lives.work(A).unwrap(), lives.work(A).unwrap(), lives.work(B).unwrap()];
+    fs::remove_file(lives.directory().join(format!("{A}.work.2"))).unwrap();
+    let error = lives.check(A).unwrap_err();
+    assert!(error.to_string().contains(".work.2"), "{error}");
+    lives.check(B).unwrap();
 }
 
 /// Two handles of one process that speak for one life: it lives as long as
@@ -121,4 +168,10 @@ fn only_lock_files_are_taken_for_lives() {
     assert_eq!(life_of("bell"), None);
     assert_eq!(life_of("a.lock"), None);
     assert_eq!(life_of("zz000000000000000000000000000000.lock"), None);
+    for ending in [".work", ".work.2", ".work.17"] {
+        assert_eq!(work_of(&format!("{A}{ending}")), Some(A));
+    }
+    for ending in [".lock", ".work.", ".work.1", ".work.02", ".work.x", ".work.2.2", ".lock.2"] {
+        assert_eq!(work_of(&format!("{A}{ending}")), None, "{ending}");
+    }
 }

@@ -304,8 +304,10 @@ impl Leadership {
     /// As long as any process has it open, the others wait: after a crash of this
     /// process, and also when its ttl has run out. Hand it to a process that works
     /// under this term, let its children inherit it, and close it here: then
-    /// nobody else is elected before the last of them is gone. Giving the term up
-    /// or leaving frees it whether or not the lock is held.
+    /// nobody else is elected before the last of them is gone. Each call gives a lock
+    /// of its own, also under another term of this member, and each of them keeps all
+    /// that the member holds. Giving the term up or leaving frees it whether or not a
+    /// lock is held.
     #[cfg(unix)]
     #[must_use]
     pub fn liveness_lock(&self) -> Option<std::os::fd::OwnedFd> {
