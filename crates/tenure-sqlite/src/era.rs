@@ -121,6 +121,10 @@ pub(crate) struct Beside {
     pub(crate) bindings: u64,
 }
 
+/// No file has held as much, so no store has noted it. Such a note is passed over, and what
+/// is counted on from a note stays within what SQLite can count.
+const ABSURD: u64 = 1 << 62;
+
 /// How the names of the files begin that say so: the numbers are in the name.
 const HIGHEST: &str = "highest-";
 
@@ -179,7 +183,10 @@ impl Beside {
         let total = numbers.next()??;
         let number = numbers.next()??;
         let bindings = numbers.next()??;
-        numbers.next().is_none().then_some(Self { total, number, bindings })
+        let parsed = Self { total, number, bindings };
+        let makes_sense = [total, number, bindings].into_iter().all(|figure| figure < ABSURD);
+        // Digits can be written in more than one way; the file's name cannot.
+        (makes_sense && parsed.name() == name).then_some(parsed)
     }
 }
 
@@ -219,8 +226,18 @@ mod tests {
         }
         assert_eq!(Beside::read(dir.path()), Beside { bindings: 25, ..beside(51, 9) });
         assert_eq!(Beside::parse("highest-7-8-3"), Some(beside(7, 8)));
-        for other in ["highest", "highest-7-8", "highest-7-a-8", "highest-7-8-3-1", "7-8-3", "line"]
-        {
+        for other in [
+            "highest",
+            "highest-7-8",
+            "highest-7-a-8",
+            "highest-7-8-3-1",
+            "highest-7-+8-3",
+            "highest-07-8-3",
+            "highest-18446744073709551615-8-3",
+            "highest-7-4611686018427387904-3",
+            "7-8-3",
+            "line",
+        ] {
             assert_eq!(Beside::parse(other), None, "{other}");
         }
     }

@@ -79,6 +79,26 @@ async fn a_file_copied_back_gives_out_no_number_twice() {
     }
 }
 
+/// R6, M6: a note that no store can have written is passed over, and what is noted beside it
+/// counts as before.
+#[tokio::test]
+async fn a_note_that_makes_no_sense_is_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("t.db");
+    let copy = dir.path().join("copy.db");
+    terms(&file, 1, 1).await;
+    fs::copy(&file, &copy).unwrap();
+    let most = u64::MAX;
+    for stray in [format!("1-{most}-0"), format!("{most}-1-0"), format!("0-0-{most}")] {
+        fs::write(beside(&file, "-live").join(format!("highest-{stray}")), "").unwrap();
+    }
+    let (first, highest) = terms(&file, 2, 3).await;
+    assert_eq!((first.get(), highest.get()), (2, 4));
+    put_back(&copy, &file);
+    let first = terms(&file, 3, 1).await.0;
+    assert!(first > highest, "{first} after {highest} was given out");
+}
+
 /// R6, M6: what is written to a file that was put back, before anybody bids in it, does not
 /// make up for what it lacks.
 #[tokio::test]
