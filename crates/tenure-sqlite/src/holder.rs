@@ -3,7 +3,8 @@
 //! The kernel lists every lock with its process in `/proc/locks`. In the
 //! write-ahead log's way of locking, a writer holds byte 120 of the shared
 //! memory; a process that keeps all others out holds the bytes from 2^30 on of the
-//! database itself.
+//! database itself. That byte is never locked for reading, except by somebody who wants to
+//! keep writers out.
 
 use std::ffi::OsString;
 use std::fs;
@@ -58,7 +59,8 @@ fn writer(locks: &str, file: &str, byte: Option<u64>) -> Option<u32> {
         let to = words.next()?;
         let to = to.parse().unwrap_or(u64::MAX);
         let covers = byte.is_none_or(|byte| (from..=to).contains(&byte));
-        let held = kind != "FLOCK" && mode == "WRITE" && locked == file && covers;
+        let in_the_way = mode == "WRITE" || byte.is_some();
+        let held = kind != "FLOCK" && in_the_way && locked == file && covers;
         process.parse().ok().filter(|process| held && *process != 0)
     })
 }
@@ -74,6 +76,7 @@ fn name(process: u32) -> String {
 mod tests {
     use super::*;
 
+    /// R11, R16.
     #[test]
     fn the_writer_is_told_from_readers_waiters_and_other_files() {
         let locks = "\
@@ -87,6 +90,7 @@ mod tests {
 ";
         assert_eq!(writer(locks, "08:01:77", Some(120)), Some(13));
         assert_eq!(writer(locks, "08:01:77", Some(121)), None);
+        assert_eq!(writer(locks, "08:01:77", Some(123)), Some(11), "shared, and in the way");
         assert_eq!(writer(locks, "08:01:79", None), None);
         assert_eq!(writer(locks, "08:01:80", None), Some(16));
         assert_eq!(writer(locks, "08:01:81", None), None);

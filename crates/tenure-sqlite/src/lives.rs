@@ -14,6 +14,15 @@
 //! as one of them is held the member is not ended, neither by proof nor because its ttl
 //! has run out: somebody still works.
 //!
+//! Anybody who can open a lock file can lock it, also for reading alone, and a lock on the
+//! file of a dead member's work keeps its terms. So the files are opened to those alone who
+//! may write the database: where that is its owner, nobody else gets in. Where others may
+//! write as well, all of them must be able to look, whatever the mask of the process that
+//! made the file, and the kernel's rights cannot tell them from those who may read.
+//!
+//! A file that is there and cannot be opened proves nothing. If it is that of a work, then
+//! somebody may work: the rights were changed, or no more files may be opened here.
+//!
 //! The lock is taken before the member's row is written, and outlives it. A
 //! store handle that is dropped while its members have not left keeps their
 //! locks for one more ttl: somebody in this process may still trust its term.
@@ -22,7 +31,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -49,6 +58,7 @@ const WORK: &str = ".work";
 /// The locks that this store handle holds, and the directory they lie in.
 #[derive(Debug)]
 pub(crate) struct Lives {
+    database: PathBuf,
     directory: PathBuf,
     /// `None` for those who only look.
     bell: Option<File>,
@@ -82,8 +92,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// What a look at a lock file found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Probe {
-    /// There is no file, or it may not be read.
+    /// There is no file.
     Missing,
+    /// There is one that cannot be opened.
+    Closed,
     /// Somebody holds the lock.
     Held,
     /// Nobody holds the lock.
@@ -103,12 +115,34 @@ impl Lives {
             .open(&bell)
             .map_err(|e| unwritable(&bell, e))?;
         reap();
-        Ok(Self { directory, bell: Some(bell), held: Mutex::default() })
+        let bell = Some(bell);
+        let lives = Self { database: database.into(), directory, bell, held: Mutex::default() };
+        // Without the line everybody tries for themselves.
+        if let Err(error) = open(&lives.line(), lives.mode()) {
+            tracing::debug!(%error, line = %lives.line().display(), "nobody lines up to write");
+        }
+        Ok(lives)
     }
 
     /// The same for one who only looks: nothing is made.
     pub(crate) fn look(database: &Path) -> Self {
-        Self { directory: directory_of(database), bell: None, held: Mutex::default() }
+        let directory = directory_of(database);
+        Self { database: database.into(), directory, bell: None, held: Mutex::default() }
+    }
+
+    /// Whether this one decides nothing.
+    fn only_looks(&self) -> bool {
+        self.bell.is_none()
+    }
+
+    /// The rights on a lock file: who may write the database may look at it.
+    fn mode(&self) -> u32 {
+        let owner = rustix::process::geteuid().as_raw();
+        let only_owner = |found: fs::Metadata| found.uid() == owner && found.mode() & 0o022 == 0;
+        match fs::metadata(&self.database).is_ok_and(only_owner) {
+            true => 0o600,
+            false => 0o644,
+        }
     }
 
     pub(crate) fn directory(&self) -> &Path {
@@ -136,7 +170,7 @@ impl Lives {
         let mut ours = locked(&OURS);
         let lock = match ours.get(&path).and_then(Weak::upgrade) {
             Some(lock) => lock,
-            None => Arc::new(take(&path)?.ok_or_else(|| doubled(life))?),
+            None => Arc::new(take(&path, self.mode())?.ok_or_else(|| doubled(life))?),
         };
         let id = FileId::of(&lock.metadata().map_err(|error| unwritable(&path, error))?);
         ours.retain(|_, lock| lock.strong_count() > 0);
@@ -284,7 +318,11 @@ fn reap() {
 /// Looks at a lock. The file is opened for reading only, so that the look itself
 /// wakes nobody, and locked shared, so that looks do not disturb each other.
 fn look(path: &Path) -> Probe {
-    File::open(path).map_or(Probe::Missing, |file| probe(&file))
+    match File::open(path) {
+        Ok(file) => probe(&file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Probe::Missing,
+        Err(_) => Probe::Closed,
+    }
 }
 
 fn probe(file: &File) -> Probe {
@@ -311,24 +349,35 @@ fn named(name: &str, ending: &str) -> Option<Incarnation> {
     (format!("{life}{ending}") == name).then_some(life)
 }
 
+/// Opens a file that others lock too, making it if need be. The mask of this process does not
+/// count: it would keep those out who have to look.
+fn open(path: &Path, mode: u32) -> io::Result<File> {
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(mode)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)?;
+    let found = file.metadata()?;
+    if found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o777 != mode {
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+    }
+    Ok(file)
+}
+
 /// Creates and locks a file; `None` if another process holds the lock. Somebody
 /// who sweeps may have removed the file between the two steps: then the lock is
 /// on a file nobody finds, and is taken anew.
-fn take(path: &Path) -> Result<Option<File>> {
+fn take(path: &Path, mode: u32) -> Result<Option<File>> {
     let failed = |error: io::Error| unwritable(path, error);
     if let Some(directory) = path.parent() {
         // Somebody may have removed it with all that was in it.
         fs::create_dir_all(directory).map_err(failed)?;
     }
     for _ in 0..50 {
-        let file = fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-            .open(path)
-            .map_err(failed)?;
+        let file = open(path, mode).map_err(failed)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             // Perhaps somebody is only looking at it this very moment.

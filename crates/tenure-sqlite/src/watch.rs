@@ -166,7 +166,7 @@ impl Watch {
             match self.shared.lives.probe(life) {
                 Probe::Free => return self.announce(life),
                 // It was let go in good order; the journal tells of that.
-                Probe::Missing => return,
+                Probe::Missing | Probe::Closed => return,
                 Probe::Held => {}
             }
         }

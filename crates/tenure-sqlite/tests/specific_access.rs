@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use common::child::{hear, role, say, start};
 use common::*;
+use rustix::fs::FlockOperation;
 use tenure_core::{Amend, Hint, Note, Query};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::{Error, ErrorKind, Followed, Page, Store};
@@ -26,6 +27,15 @@ fn a_child_plays_the_role_it_was_given() {
         "lock" => {
             let db = rusqlite::Connection::open(file).unwrap();
             db.execute_batch("BEGIN EXCLUSIVE").unwrap();
+            say("locked");
+            hear();
+        }
+        "read" => {
+            unprivileged();
+            let mut memory = file.into_os_string();
+            memory.push("-shm");
+            let memory = fs::File::open(memory).unwrap();
+            rustix::fs::fcntl_lock(&memory, FlockOperation::NonBlockingLockShared).unwrap();
             say("locked");
             hear();
         }
@@ -178,14 +188,70 @@ fn read_only(place: &Place) {
 fn look_unprivileged(path: &Path) -> Result<SqliteStore, Error> {
     let path = path.to_owned();
     let opening = move || {
-        if rustix::process::geteuid().is_root() {
-            // Of this thread alone, and of the ones it starts.
-            let nobody = rustix::process::Uid::from_raw(65_534);
-            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
-        }
+        unprivileged();
         SqliteStore::open_blocking(path, SqliteOptions::new().read_only(true))
     };
     std::thread::spawn(opening).join().unwrap()
+}
+
+/// If root runs the tests, this thread goes on as another user, with those that it starts.
+fn unprivileged() {
+    if rustix::process::geteuid().is_root() {
+        let nobody = rustix::process::Uid::from_raw(65_534);
+        rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+    }
+}
+
+/// R16, R2: one who may only read locks no file of a member. A lock on that of a dead
+/// leader's work would keep its terms from everybody.
+#[tokio::test]
+async fn whoever_may_only_read_locks_no_file_of_a_member() {
+    let place = Place::new();
+    let (clock, options) = manual();
+    let store = place.open_with(options).await;
+    let a = member("a", 1);
+    let b = member("b", 2);
+    joins(&store, &a).await;
+    won(store.claim(&ns(), &claim(&a, "e", 1)).await.unwrap());
+    drop(store.liveness_lock(a.incarnation).unwrap());
+    read_only(&place);
+    let live = place.dir.path().join("tenure.db-live");
+    let locks = ["line", &format!("{}.lock", a.incarnation), &format!("{}.work", a.incarnation)]
+        .map(|name| live.join(name));
+    for file in &locks {
+        let mode = fs::metadata(file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
+    if rustix::process::geteuid().is_root() {
+        let tries = move || {
+            unprivileged();
+            locks.map(|file| fs::File::open(file).unwrap_err().kind())
+        };
+        let tries = std::thread::spawn(tries).join().unwrap();
+        assert_eq!(tries, [std::io::ErrorKind::PermissionDenied; 3]);
+    }
+    clock.advance(TTL * 3);
+    joins(&store, &b).await;
+    won(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
+}
+
+/// R11, R16: what one who may only read can still do is hold everybody up, by a lock on the
+/// memory that SQLite reads its log through. Its process is named, and when it is gone all
+/// goes on.
+#[tokio::test]
+async fn whoever_may_only_read_and_holds_all_up_is_named() {
+    let place = Place::new();
+    let quick = SqliteOptions::new().busy_timeout(Duration::from_millis(200));
+    let store = place.open_with(quick).await;
+    read_only(&place);
+    let mut reader = start(ENTRY, "read", &place.path());
+    assert_eq!(reader.hears(), "locked");
+    let error = store.amend(&ns(), &pause()).await.unwrap_err();
+    let process = format!("process {} (", reader.id());
+    says(&error, ErrorKind::Busy, &["tenure.db", &process, "write lock", "or the process"]);
+    assert!(!error.may_have_applied());
+    reader.kill();
+    store.amend(&ns(), &pause()).await.unwrap();
 }
 
 /// R19: too few open files are neither a missing /proc nor a missing directory.

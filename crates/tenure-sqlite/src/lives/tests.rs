@@ -43,7 +43,11 @@ fn a_life_is_not_proven_dead_while_somebody_works_under_it() {
     assert!(!lives.at_work(A));
     assert_eq!(lives.probe(A), Probe::Free);
     lives.bury(A);
-    assert_eq!(fs::read_dir(lives.directory()).unwrap().count(), 1, "only the bell is left");
+    assert_eq!(
+        fs::read_dir(lives.directory()).unwrap().count(),
+        2,
+        "only the bell and the line are left"
+    );
     assert!(lives.work(B).is_none());
 }
 
@@ -96,7 +100,11 @@ fn every_process_that_works_under_a_life_has_a_lock_of_its_own() {
     assert!(!lives.at_work(A));
     assert_eq!(lives.probe(A), Probe::Free);
     lives.bury(A);
-    assert_eq!(fs::read_dir(lives.directory()).unwrap().count(), 1, "only the bell is left");
+    assert_eq!(
+        fs::read_dir(lives.directory()).unwrap().count(),
+        2,
+        "only the bell and the line are left"
+    );
 }
 
 /// R2, R5: each of them proves that somebody works, so each must be where others look for it.
@@ -111,6 +119,48 @@ fn a_lock_of_a_work_that_is_removed_is_missed_whichever_it_is() {
     let error = lives.check(A).unwrap_err();
     assert!(error.to_string().contains(".work.2"), "{error}");
     lives.check(B).unwrap();
+}
+
+/// R2: a work whose file cannot be looked at may go on. The file is a link to itself, which
+/// nobody can open.
+#[test]
+fn a_work_that_cannot_be_looked_at_may_go_on() {
+    let (dir, lives) = fixture();
+    lives.hold(A, TTL).unwrap();
+    let file = lives.directory().join(format!("{A}.work"));
+    std::os::unix::fs::symlink(&file, &file).unwrap();
+    drop(locked(&lives.held).remove(&A).unwrap());
+    assert!(lives.at_work(A));
+    assert_eq!(lives.probe(A), Probe::Held);
+    let looking = Lives::look(&dir.path().join("t.db"));
+    assert!(!looking.at_work(A), "one who decides nothing shows what it sees");
+    fs::remove_file(file).unwrap();
+    assert_eq!(lives.probe(A), Probe::Free);
+}
+
+/// R2, R16: who may write the database may look at the locks, whatever the file's first rights
+/// were, and nobody else where that is its owner alone.
+#[test]
+fn a_lock_is_opened_to_those_who_may_write_the_database() {
+    let (dir, lives) = fixture();
+    let database = dir.path().join("t.db");
+    for (n, (rights, expected)) in
+        [(0o600, 0o600), (0o644, 0o600), (0o664, 0o644), (0o666, 0o644)].into_iter().enumerate()
+    {
+        fs::write(&database, "").unwrap();
+        fs::set_permissions(&database, fs::Permissions::from_mode(rights)).unwrap();
+        let life = Incarnation::from_u128(n as u128 + 1);
+        let narrow = lives.directory().join(format!("{life}.work"));
+        File::create(&narrow).unwrap();
+        fs::set_permissions(&narrow, fs::Permissions::from_mode(0o400 | rights)).unwrap();
+        lives.hold(life, TTL).unwrap();
+        let _works = [lives.work(life).unwrap(), lives.work(life).unwrap()];
+        for ending in [".lock", ".work", ".work.2"] {
+            let file = lives.directory().join(format!("{life}{ending}"));
+            let mode = fs::metadata(file).unwrap().mode() & 0o777;
+            assert_eq!(mode, expected, "{ending} beside a database of {rights:o}");
+        }
+    }
 }
 
 /// Two handles of one process that speak for one life: it lives as long as

@@ -47,7 +47,7 @@ impl Lives {
         let held = held.get_mut(&life)?;
         // One that somebody works under is not waited for.
         for path in self.work_paths(life).filter(|path| look(path) != Probe::Held) {
-            match take(&path) {
+            match take(&path, self.mode()) {
                 Ok(Some(file)) => {
                     if let Ok(found) = file.metadata() {
                         held.works.insert(path, FileId::of(&found));
@@ -74,7 +74,11 @@ impl Lives {
     /// Whether a process works under a life, dead or alive.
     pub(crate) fn at_work(&self, life: Incarnation) -> bool {
         let looks = self.work_paths(life).map(|path| look(&path));
-        looks.take_while(|found| *found != Probe::Missing).any(|found| found == Probe::Held)
+        looks.take_while(|found| *found != Probe::Missing).any(|found| match found {
+            Probe::Held => true,
+            Probe::Closed => !self.only_looks(),
+            Probe::Free | Probe::Missing => false,
+        })
     }
 
     /// Removes the files of all work under a life, unless somebody holds one of them.
