@@ -283,6 +283,33 @@ fn the_doctor_tells_of_eras_and_of_numbers_ahead_of_the_clock() {
     assert_eq!((exit, &ahead["verdict"]), (1, &json!("wrong")), "{ahead}");
 }
 
+/// M6, R6: a file that was put back is told before anything is written to it. The doctor's own
+/// election is the next write: after that the era tells.
+#[test]
+fn the_doctor_tells_of_a_file_that_was_put_back() {
+    let world = World::new();
+    let run = || world.text(&["run", "-q", "-e", "jobs", "--", "true"]);
+    run();
+    std::fs::copy(world.path("t.db"), world.path("copy.db")).unwrap();
+    run();
+    for end in ["-wal", "-shm"] {
+        drop(std::fs::remove_file(world.path(&format!("t.db{end}"))));
+    }
+    std::fs::copy(world.path("copy.db"), world.path("t.db")).unwrap();
+    let verdicts = || {
+        let report = world.json(&["doctor", "--clock-for", "100ms"]);
+        let findings = report["findings"].as_array().unwrap().clone();
+        let verdict = |code: &str| {
+            let found = findings.iter().find(|finding| finding["code"] == code);
+            found.map(|finding| finding["verdict"].as_str().unwrap().to_owned())
+        };
+        [verdict("rolled-back"), verdict("era")]
+    };
+    let note = Some("note".to_owned());
+    assert_eq!(verdicts(), [note.clone(), note.clone()]);
+    assert_eq!(verdicts(), [None, note], "an era has begun");
+}
+
 #[test]
 fn the_doctor_finds_a_healthy_store_healthy_and_a_broken_one_not() {
     let world = World::new();

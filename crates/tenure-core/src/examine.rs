@@ -1,5 +1,6 @@
 //! What a store says of itself when an operator asks.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -86,6 +87,18 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// The code of a finding that the store has less than it is known to have had, and has
+    /// not begun another era yet.
+    pub const ROLLED_BACK: &'static str = "rolled-back";
+
+    /// The tables of a store that has some are of a version that this program knows. A
+    /// program that does not know it opens no such store.
+    #[must_use]
+    pub fn schema(version: u64) -> Self {
+        let found = format!("the tables are of version {version}, which this program knows");
+        Self::fine("schema", "schema", found)
+    }
+
     /// All is as it should be.
     #[must_use]
     pub fn fine(code: &'static str, what: &'static str, found: impl Into<String>) -> Self {

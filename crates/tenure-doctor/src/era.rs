@@ -5,10 +5,17 @@ use std::time::Duration;
 use tenure::{Era, EraView, Finding};
 use tenure_api::{Moment, span};
 
-/// When and why the era of numbers began, and whether numbers are ahead of the clock.
-pub(crate) fn look(view: &EraView) -> Vec<Finding> {
+/// When and why the era of numbers began, and whether numbers are ahead of the clock. Of a
+/// store that says itself that it `was_rolled_back` the first era is nothing to be glad of.
+pub(crate) fn look(view: &EraView, was_rolled_back: bool) -> Vec<Finding> {
     let count = view.era.count();
     let era = match &view.raised {
+        None if was_rolled_back => Finding::note(
+            "era",
+            "era",
+            format!("{count}: the store was rolled back, and no era has begun since"),
+            "see what the store says of itself, below",
+        ),
         None => Finding::fine(
             "era",
             "era",
@@ -45,18 +52,19 @@ mod tests {
     use tenure::{Raised, TermNumber, Timestamp, Verdict};
 
     fn codes(view: &EraView) -> Vec<(&'static str, Verdict)> {
-        look(view).iter().map(|finding| (finding.code, finding.verdict)).collect()
+        look(view, false).iter().map(|finding| (finding.code, finding.verdict)).collect()
     }
 
     /// M6: the first era is as it should be, a later one is worth knowing.
     #[test]
     fn an_era_that_began_is_told_with_when_and_why() {
         assert_eq!(codes(&EraView::default()), [("era", Verdict::Fine)]);
+        assert_eq!(look(&EraView::default(), true)[0].verdict, Verdict::Note);
         let at = Timestamp::from_unix_millis(1_794_780_503_000);
         let raised = Some(Raised { at, why: "it was said to be restored, by ann".into() });
         let view = EraView { raised, ..EraView::default() };
         assert_eq!(codes(&view), [("era", Verdict::Note)]);
-        let found = &look(&view)[0].found;
+        let found = &look(&view, false)[0].found;
         assert!(found.contains("2026-11-15 22:08:23 UTC: it was said"), "{found}");
     }
 
@@ -70,7 +78,7 @@ mod tests {
         }
         let highest = TermNumber::new(9_500_000);
         let view = EraView { highest, clock: 7_000_000, ..EraView::default() };
-        let ahead = look(&view).pop().expect("a finding");
+        let ahead = look(&view, false).pop().expect("a finding");
         assert_eq!((ahead.code, ahead.verdict), ("numbers-ahead", Verdict::Wrong));
         assert!(ahead.found.contains("by 2.5s"), "{}", ahead.found);
     }

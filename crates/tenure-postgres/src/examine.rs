@@ -2,12 +2,13 @@
 
 use std::time::SystemTime;
 
-use tenure_core::{Amended, Era, EraView, Examined, Note, Raised, TermNumber};
+use tenure_core::{Amended, Era, EraView, Examined, Finding, Note, Raised, TermNumber};
 use tenure_store::Result;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::Effect;
 use crate::rows::{timestamp, unsigned};
+use crate::schema::VERSION;
 use crate::verbs::{Verbs, get, one};
 
 /// Why notifications may fail to arrive.
@@ -27,7 +28,8 @@ impl Verbs<'_> {
             highest: TermNumber::new(count("highest")?),
             clock: count("clock")?,
         };
-        Ok(Examined { era: Some(era), findings: Vec::new(), late_because: Some(LATE) })
+        let findings = vec![Finding::schema(VERSION.unsigned_abs().into())];
+        Ok(Examined { era: Some(era), findings, late_because: Some(LATE) })
     }
 
     pub(crate) async fn restored(

@@ -60,21 +60,27 @@ impl Txn<'_> {
         Ok(Beside { total, number: self.highest, bindings })
     }
 
+    /// What the file lacks of that which is known beside it.
+    pub(crate) fn lacks(&self, beside: Beside) -> Outcome<Lack> {
+        let entries = beside.total.saturating_sub(self.total()?);
+        let bindings = beside.bindings.saturating_sub(meta(self, "bindings")?);
+        Ok(Lack { entries, bindings })
+    }
+
     /// What lies beside the file may know of more than it has.
     pub(crate) fn compare(&mut self, beside: Beside) -> Outcome<()> {
-        let lacking = beside.total.saturating_sub(self.total()?);
-        let bindings = meta(self, "bindings")?;
-        if lacking == 0 && beside.bindings <= bindings {
+        let lack = self.lacks(beside)?;
+        if lack.is_none() {
             return Ok(());
         }
-        if lacking > 0 {
-            self.go_on_after(Seq::new(self.seq().get() + lacking))?;
+        if lack.entries > 0 {
+            self.go_on_after(Seq::new(self.seq().get() + lack.entries))?;
         }
-        if beside.bindings > bindings {
+        if lack.bindings > 0 {
             tracing::error!(
                 namespace = self.ns,
                 noted = beside.bindings,
-                found = bindings,
+                lacking = lack.bindings,
                 "the file was rolled back: it has fewer changes of names than the note beside it \
                  says; the era of tokens rises"
             );
@@ -108,6 +114,21 @@ pub(crate) fn number_of(cause: EraCause) -> u64 {
 
 fn cause_of(number: u64) -> Option<EraCause> {
     CAUSES.into_iter().find(|cause| number_of(*cause) == number)
+}
+
+/// What a file lacks of that which it has held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lack {
+    /// Of its journals.
+    pub(crate) entries: u64,
+    /// How many steps that changed names.
+    pub(crate) bindings: u64,
+}
+
+impl Lack {
+    pub(crate) fn is_none(self) -> bool {
+        self.entries == 0 && self.bindings == 0
+    }
 }
 
 /// What is known beside the file of what it held.

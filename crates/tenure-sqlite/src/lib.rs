@@ -10,6 +10,7 @@ mod access;
 mod boot;
 mod era;
 mod error;
+mod examine;
 mod fence;
 mod filesystem;
 mod follow;

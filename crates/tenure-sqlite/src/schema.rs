@@ -12,7 +12,7 @@ use crate::error::{Fault, Outcome};
 use crate::{SqliteOptions, filesystem, identity, limits};
 
 /// The version of the tables that this code reads and writes.
-const VERSION: i64 = 1;
+pub(crate) const VERSION: i64 = 1;
 
 /// The statements that make the tables, for somebody who wants to apply them by
 /// hand to a file of their own; [`SqliteStore::open`](crate::SqliteStore::open)

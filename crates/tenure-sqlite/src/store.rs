@@ -7,15 +7,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rusqlite::params;
 use tenure_core::{
-    Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Examined, Heartbeat, Incarnation, Join,
-    Joined, MemberRef, NamesView, Namespace, Query, Release, Seq, Snapshot, WhichNames,
+    Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Incarnation, Join, Joined,
+    MemberRef, NamesView, Namespace, Query, Release, Seq, Snapshot, WhichNames,
 };
 use tenure_store::{
     Capabilities, Error, ErrorKind, Following, NameTraits, Page, Result, SharedStore, Store, Watch,
 };
 use tokio::sync::{oneshot, watch};
 
+use crate::era::Beside;
 use crate::error::Outcome;
+use crate::examine::examine;
 use crate::follow::{self, Follower};
 use crate::identity::{FileId, Identity};
 use crate::judge::Sightings;
@@ -207,11 +209,6 @@ impl Worker {
     }
 }
 
-/// Why notifications may fail to arrive.
-const LATE: &str = "the kernel gives this process no notifications: raise \
-                    fs.inotify.max_user_instances and fs.inotify.max_user_watches; changes are \
-                    still found, later";
-
 fn within_batch(what: &str, count: usize) -> Result<()> {
     if count <= BATCH {
         return Ok(());
@@ -328,16 +325,18 @@ impl Store for SqliteStore {
 
     async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
         let asked = query.clone();
-        let read = move |txn: &Txn<'_>| {
-            let mut snapshot = txn.read(&asked)?;
-            if asked.examine {
-                let era = Some(txn.numbers()?);
-                let late_because = Some(LATE);
-                snapshot.examined = Some(Examined { era, findings: Vec::new(), late_because });
-            }
-            Ok(snapshot)
+        let ns = ns.clone();
+        let shared = Arc::clone(&self.inner.shared);
+        let read = move |worker: &mut Worker| {
+            // Before the file is looked at: see `examine`.
+            let beside = asked.examine.then(|| Beside::read(shared.lives.directory()));
+            worker.look("reading", &ns, |txn| {
+                let mut snapshot = txn.read(&asked)?;
+                snapshot.examined = beside.map(|beside| examine(txn, beside)).transpose()?;
+                Ok(snapshot)
+            })
         };
-        self.inner.look("reading", ns, read).await
+        self.inner.reader.ask(read).await
     }
 
     async fn journal(&self, ns: &Namespace, after: Seq) -> Result<Page> {

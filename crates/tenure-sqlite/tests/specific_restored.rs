@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use common::{claim, closed, join, member, ns};
 use tenure_core::{
-    Amend, Amended, Bind, BindAnswer, BindOp, Bindings, Claimed, Claims, Era, Name, Nonce, Note,
-    TermNumber, Token, Value, WhichNames,
+    Amend, Amended, Bind, BindAnswer, BindOp, Bindings, Claimed, Claims, Era, Finding, Name, Nonce,
+    Note, Query, TermNumber, Token, Value, Verdict, WhichNames,
 };
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::Store;
@@ -173,6 +173,40 @@ async fn a_file_copied_back_gives_out_no_token_twice() {
     let all = store.names(&ns(), &WhichNames::Prefix(String::new())).await.unwrap();
     assert_eq!(all.bindings.len(), 6);
     assert_eq!(all.rev.get(), highest.get());
+}
+
+/// R6, M6: a file that was put back says so when it is examined, until something is written to
+/// it; and one that was not says nothing.
+#[tokio::test]
+async fn a_file_that_was_put_back_says_so_until_it_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("t.db");
+    let copy = dir.path().join("copy.db");
+    let rolled_back = async |store: &SqliteStore| {
+        let examined = store.read(&ns(), &Query::examination()).await.unwrap().examined.unwrap();
+        examined.findings.into_iter().find(|finding| finding.code == Finding::ROLLED_BACK)
+    };
+    terms(&file, 1, 1).await;
+    fs::copy(&file, &copy).unwrap();
+    let highest = terms(&file, 2, 3).await.1;
+    let store = SqliteStore::open(&file, SqliteOptions::new()).await.unwrap();
+    assert_eq!(rolled_back(&store).await, None);
+    drop(store);
+    closed(&file);
+    put_back(&copy, &file);
+    for read_only in [true, false] {
+        let _open = SqliteStore::open(&file, SqliteOptions::new()).await.unwrap();
+        let options = SqliteOptions::new().read_only(read_only);
+        let store = SqliteStore::open(&file, options).await.unwrap();
+        let finding = rolled_back(&store).await.expect("nothing was written since");
+        assert_eq!(finding.verdict, Verdict::Note);
+        let numbers = format!("numbers up to {highest}");
+        assert!(finding.found.contains(&numbers), "{}", finding.found);
+    }
+    closed(&file);
+    assert!(terms(&file, 3, 1).await.0 > highest);
+    let store = SqliteStore::open(&file, SqliteOptions::new()).await.unwrap();
+    assert_eq!(rolled_back(&store).await, None);
 }
 
 /// R6: a copy of the file alone, made after a clean exit, has everything.

@@ -10,7 +10,11 @@ use crate::failure::Outcome;
 use crate::output::{Output, Table, Tone};
 
 pub(crate) async fn run(context: &Context, args: &DoctorArgs) -> Outcome {
-    let doctor = Doctor { shown_store: context.shown_store(), clock_for: args.clock_for };
+    let doctor = Doctor {
+        shown_store: context.shown_store(),
+        namespace: context.namespace.clone(),
+        clock_for: args.clock_for,
+    };
     // A short ttl: the store's countdown is then fine enough to read.
     let found = doctor.examine(context.builder().preset(args.preset.into())).await;
     let findings = Findings { findings: found.into_iter().map(Finding::from).collect() };
