@@ -99,6 +99,32 @@ impl Finding {
         Self::fine("schema", "schema", found)
     }
 
+    /// How many of the names of a namespace that are owned are void, since their owner does
+    /// not live (rule M5). They are free, and no reader is told of them.
+    ///
+    /// ```
+    /// use tenure_core::{Finding, Verdict};
+    ///
+    /// assert_eq!(Finding::void_names(0, 12).verdict, Verdict::Fine);
+    /// let void = Finding::void_names(3, 12);
+    /// assert_eq!((void.code, void.verdict), ("void-names", Verdict::Note));
+    /// assert!(void.remedy.is_some_and(|remedy| remedy.contains("tenure purge")));
+    /// ```
+    #[must_use]
+    pub fn void_names(void: u64, owned: u64) -> Self {
+        if void == 0 {
+            let found = format!("every owner of the {owned} names that are owned lives");
+            return Self::fine("void-names", "names", found);
+        }
+        let found = format!(
+            "the owners of {void} of the {owned} names that are owned do not live: these names are \
+             free, and no reader is told of them"
+        );
+        let remedy = "joins and claims clear such rows away, a bounded number each; `tenure purge` \
+                      clears all of them away";
+        Self::note("void-names", "names", found, remedy)
+    }
+
     /// All is as it should be.
     #[must_use]
     pub fn fine(code: &'static str, what: &'static str, found: impl Into<String>) -> Self {

@@ -4,10 +4,15 @@
 //! note is written after its commit: one that is read later may be of a commit that the look
 //! at the file came too early for, and the file would seem to be an older copy.
 
-use tenure_core::{Examined, Finding};
+use std::collections::BTreeSet;
+
+use rusqlite::params;
+use tenure_core::{Examined, Finding, Incarnation};
+use tenure_rules::ReadRows;
 
 use crate::era::Beside;
 use crate::error::Outcome;
+use crate::rows::incarnation;
 use crate::schema;
 use crate::txn::Txn;
 
@@ -20,6 +25,7 @@ const LATE: &str = "the kernel gives this process no notifications: raise \
 pub(crate) fn examine(txn: &Txn<'_>, beside: Beside) -> Outcome<Examined> {
     let mut findings = vec![Finding::schema(schema::VERSION.unsigned_abs())];
     findings.extend(older_copy(txn, beside)?);
+    findings.push(void_names(txn)?);
     let era = Some(txn.numbers()?);
     Ok(Examined { era, findings, late_because: Some(LATE) })
 }
@@ -40,4 +46,21 @@ fn older_copy(txn: &Txn<'_>, beside: Beside) -> Outcome<Option<Finding>> {
                   above those that are lacking; if it was not, stop every process that uses \
                   it and put the newer file back";
     Ok(Some(Finding::note(Finding::ROLLED_BACK, "file", found, remedy)))
+}
+
+/// How many names of this namespace are owned by lives that are over.
+fn void_names(txn: &Txn<'_>) -> Outcome<Finding> {
+    let now = txn.judge.now;
+    let lives: BTreeSet<Incarnation> = txn
+        .members()?
+        .into_iter()
+        .filter(|row| row.is_live(now))
+        .map(|row| row.member.incarnation)
+        .collect();
+    let sql = include_str!("sql/name_owners.sql");
+    let owners = txn.all(sql, params![txn.ns], |row| {
+        Ok((incarnation(row.get_ref(0)?.as_str().unwrap_or_default())?, row.get::<_, u64>(1)?))
+    })?;
+    let void = owners.iter().filter(|(life, _)| !lives.contains(life)).map(|(_, names)| names);
+    Ok(Finding::void_names(void.sum(), owners.iter().map(|(_, names)| names).sum()))
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use tenure_core::{
-    Amend, Amended, Bind, BindAnswer, BindOp, Bindings, Heartbeat, Name, Nonce, Purge, Purged,
-    Value,
+    Amend, Amended, Bind, BindAnswer, BindOp, Bindings, Finding, Heartbeat, Name, Namespace, Nonce,
+    Purge, Purged, Query, Value,
 };
 use tenure_sqlite::SqliteStore;
 use tenure_store::Store;
@@ -28,6 +28,43 @@ async fn purge(store: &SqliteStore) -> (Purged, Duration) {
         all = all.and(purged);
     }
     (all, longest)
+}
+
+/// M5: names whose owner does not live are counted when the store is examined, in the
+/// namespace that is asked about, until joins or a purge have cleared them away.
+#[tokio::test]
+async fn void_names_are_told_until_they_are_cleared_away() {
+    let place = Place::new();
+    let (clock, options) = manual();
+    let store = place.open_with(options).await;
+    let told = async |ns: &Namespace| {
+        let examined = store.read(ns, &Query::examination()).await.unwrap().examined.unwrap();
+        let mut findings = examined.findings.into_iter();
+        findings.find(|finding| finding.code == "void-names").expect("a finding")
+    };
+    let elsewhere = Namespace::new("elsewhere").unwrap();
+    let a = member("a", 1);
+    for space in [&ns(), &elsewhere] {
+        store.join(space, &join(&a)).await.unwrap();
+        let take = |n: u64| {
+            let name = Name::new(format!("n/{n}")).unwrap();
+            BindOp::take(name, Nonce::new(n + 1), Value::empty())
+        };
+        store.bind(space, &Bind::new(a.clone(), TTL, (0..300).map(take))).await.unwrap();
+    }
+    assert_eq!(told(&ns()).await, Finding::void_names(0, 300));
+    clock.advance(TTL * 2);
+    assert_eq!(told(&ns()).await, Finding::void_names(300, 300), "before anybody ends the owner");
+    let (purged, _) = purge(&store).await;
+    assert_eq!(purged.names, 300);
+    assert_eq!(told(&ns()).await, Finding::void_names(0, 0));
+    assert_eq!(told(&elsewhere).await, Finding::void_names(300, 300));
+    store.leave(&elsewhere, &a).await.unwrap();
+    for life in 2..12 {
+        let newcomer = member(&format!("m{life}"), life);
+        store.join(&elsewhere, &join(&newcomer)).await.unwrap();
+    }
+    assert_eq!(told(&elsewhere).await, Finding::void_names(0, 0), "cleared away by joins");
 }
 
 /// The bar: registrations and drops leave empty tables, but for three rows of the namespace:
