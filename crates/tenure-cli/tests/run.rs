@@ -231,8 +231,8 @@ fn a_store_that_cannot_be_used_says_which_and_fails() {
     assert!(stderr(&output).contains("no/such/dir") && stderr(&output).contains("create it"));
 }
 
-/// B12: unreachable means not running: waited for by default, said at once with
-/// the host and without the password, and final where nobody wants to wait.
+/// B12, R12: unreachable means not running: waited for by default, said at once with
+/// the host and without the password, and final where nobody wants to wait, or no longer.
 #[test]
 fn an_unreachable_store_is_waited_for_only_where_that_is_wanted() {
     let world = World::new();
@@ -250,6 +250,11 @@ fn an_unreachable_store_is_waited_for_only_where_that_is_wanted() {
         assert!(text.contains(&format!("127.0.0.1:{port}")), "{text}");
         assert!(!text.contains("hunter2"), "{text}");
     }
+    let began = std::time::Instant::now();
+    let wait = ["--store", &store, "run", "-e", "x", "--wait", "1500ms", "--", "true"];
+    assert_eq!(world.code(&wait), 69);
+    let waited = began.elapsed();
+    assert!(waited >= std::time::Duration::from_millis(1_500), "it gave up after {waited:?}");
     let mut run =
         world.background("a", &["--store", &store, "run", "-e", "x", "--", "touch", "ran"]);
     wait_for("a word", || {

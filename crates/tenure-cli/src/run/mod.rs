@@ -12,7 +12,7 @@ mod told;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure::{Backoff, Left, Metric, Metrics, Name, Namespace, Preset, Tenure, Value};
+use tenure::{Left, Metric, Metrics, Name, Namespace, Preset, Tenure, Value};
 use tenure_guard::{HelperEnd, Signals};
 use tokio::sync::Notify;
 
@@ -106,12 +106,13 @@ async fn work(context: &Context, args: &WorkArgs, wanted: Wanted, published: Pub
     tenure_guard::adopt_orphans().map_err(|e| Failure::system("adopting orphaned processes", e))?;
 
     let renewals = Arc::new(Renewals::default());
-    let connect = async || {
+    let connect = async |patience| {
         let mut builder = context
             .builder()
             .settings(timings.builder())
             .metadata(published.metadata.clone())
-            .metrics(renewals.clone());
+            .metrics(renewals.clone())
+            .wait_for_store(patience);
         if let Some(id) = args.id.as_ref().or(context.run.id.as_ref()) {
             builder = builder.id(id);
         }
@@ -180,32 +181,30 @@ fn timings_of(context: &Context, args: &WorkArgs) -> Outcome<Timings> {
     Timings::new(ttl, args.grace.or(context.run.grace))
 }
 
-/// Connects; a store that is away is waited for, unless the user will not.
+/// Connects; a store that is away is waited for, for as long as the user will and no less.
 async fn patiently(
-    connect: impl AsyncFn() -> tenure::Result<Tenure>,
+    connect: impl AsyncFn(Duration) -> tenure::Result<Tenure>,
     context: &Context,
     args: &WorkArgs,
 ) -> Outcome<Tenure> {
     let began = tenure_guard::now();
-    let mut pauses = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
-    let mut said = false;
-    loop {
-        let error = match connect().await {
-            Ok(tenure) => return Ok(tenure),
-            Err(error) => error,
-        };
-        let waited = tenure_guard::now().since(began);
-        let pause = pauses.pause();
-        let too_long = args.wait.is_some_and(|limit| waited + pause > limit);
-        let final_word = args.no_wait || too_long || !error.may_pass();
-        let failure = Failure::connecting(error, &context.shown_store());
-        if final_word {
-            return Err(failure);
-        }
-        if !said && !args.quiet {
-            say(&format!("the store does not answer; trying again: {failure}"));
-            said = true;
-        }
-        tokio::time::sleep(pause).await;
+    let failed = |error| match error {
+        tenure::Error::StoreAway { last, .. } => Failure::connecting(*last, &context.shown_store()),
+        error => Failure::connecting(error, &context.shown_store()),
+    };
+    let error = match connect(Duration::ZERO).await {
+        Ok(tenure) => return Ok(tenure),
+        Err(error) => error,
+    };
+    let waited = tenure_guard::now().since(began);
+    let left = args.wait.map_or(Duration::MAX, |limit| limit.saturating_sub(waited));
+    let is_final = args.no_wait || left.is_zero() || !error.may_pass();
+    let failure = failed(error);
+    if is_final {
+        return Err(failure);
     }
+    if !args.quiet {
+        say(&format!("the store does not answer; trying again: {failure}"));
+    }
+    connect(left).await.map_err(failed)
 }
