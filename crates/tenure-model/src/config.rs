@@ -68,8 +68,17 @@ pub struct Config {
     pub budget: Budget,
     /// Situations that must have been met.
     pub must: &'static [Mark],
-    /// A rule broken on purpose.
+    /// A rule of the machine broken on purpose.
     pub mutation: Option<Mutation>,
+    /// A rule of the store broken on purpose.
+    pub store: Option<StoreRule>,
+}
+
+/// A rule of the store, broken on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StoreRule {
+    /// M5: a life is ended, one of its terms is not.
+    TermOutlivesLife,
 }
 
 impl Config {
@@ -100,6 +109,7 @@ impl Config {
             },
             must: &[Mark::Elected],
             mutation: None,
+            store: None,
         }
     }
 
@@ -107,6 +117,13 @@ impl Config {
     #[must_use]
     pub fn broken(mut self, mutation: Mutation) -> Self {
         self.mutation = Some(mutation);
+        self
+    }
+
+    /// The same world with a rule of the store broken.
+    #[must_use]
+    pub fn with_store(mut self, broken: StoreRule) -> Self {
+        self.store = Some(broken);
         self
     }
 

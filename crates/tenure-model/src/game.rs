@@ -5,12 +5,13 @@ use std::sync::Arc;
 use stateright::{Model, Property};
 use tenure_core::{Amend, Beat, Claim, Claimed, Claims, Failed, Input, Note, Reply, Request, Seq};
 
-use crate::Config;
 use crate::action::Action;
 use crate::marks::{Mark, Marks};
 use crate::naming;
+use crate::outlives;
 use crate::properties;
 use crate::world::{Body, Letter, World, elections, member_id};
+use crate::{Config, StoreRule};
 
 /// A small world as stateright wants it.
 #[derive(Clone, Debug)]
@@ -276,6 +277,14 @@ impl Game {
         let wall = World::wall();
         let before = world.store.seq();
         let rev = world.names_rev();
+        let outlived = self
+            .config
+            .store
+            .and_then(|StoreRule::TermOutlivesLife| outlives::broken(world, request));
+        if let Some(reply) = outlived {
+            outlives::check(world, &reply);
+            return reply;
+        }
         let store = Arc::make_mut(&mut world.store);
         let reply = match request {
             Request::Join(join) => Reply::Join(store.join(now, wall, join)),
@@ -292,6 +301,7 @@ impl Game {
             Request::Bind(bind) => Reply::Bind(store.bind(now, wall, bind)),
             Request::Read(query) => Reply::Read(store.read(now, query)),
         };
+        outlives::check(world, &reply);
         self.mark(world, before, request, &reply);
         if let Reply::Bind(answers) = &reply {
             world.mark_bind(rev, answers);

@@ -7,12 +7,13 @@ mod config;
 mod game;
 mod marks;
 mod naming;
+mod outlives;
 mod properties;
 mod world;
 
 pub use action::Action;
 pub use check::{Verdict, check, first_violation};
-pub use config::{Budget, Config, full, short};
+pub use config::{Budget, Config, StoreRule, full, short};
 pub use game::Game;
 pub use marks::Mark;
 pub use naming::Owned;

@@ -32,6 +32,9 @@ fn always() -> Vec<Property<Game>> {
             w.broken != Some(Broken::TwoHolders)
         }),
         Property::always("numbers rise", |_, w: &World| w.broken != Some(Broken::NumberWentBack)),
+        Property::always("a term ends with its life", |_, w: &World| {
+            w.broken != Some(Broken::OutlivedByTerm)
+        }),
         Property::always("released after the work", |_, w: &World| {
             w.broken != Some(Broken::ReleasedEarly)
         }),

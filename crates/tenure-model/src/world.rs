@@ -17,7 +17,7 @@ use crate::naming::Owned;
 
 /// How much of the journal the store keeps: enough to know the lives that
 /// ended, which is all that the protocol needs of it.
-const JOURNAL: usize = 12;
+pub(crate) const JOURNAL: usize = 12;
 
 /// A rule that was seen broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +30,8 @@ pub enum Broken {
     ReleasedEarly,
     /// Somebody trusted a term that the store does not have under its name.
     TrustBeyondGrant,
+    /// The store showed a term of a life that is no member any more.
+    OutlivedByTerm,
     /// A token of a name came back.
     TokenWentBack,
     /// Somebody trusted a name that the store does not have under its life and token.

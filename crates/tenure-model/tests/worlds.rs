@@ -1,7 +1,7 @@
 //! The small worlds of every test run, and rules broken on purpose.
 
 use tenure_core::Mutation;
-use tenure_model::{Budget, Config, check, first_violation, full, short};
+use tenure_model::{Budget, Config, StoreRule, check, first_violation, full, short};
 
 /// Rules 1 and 2 of the promise, T1, M2, E1, E2, E4, in every order of events
 /// of the short worlds; and the worlds are not idle.
@@ -104,6 +104,21 @@ fn a_release_before_the_drain_is_caught() {
 #[test]
 fn a_release_without_the_margin_is_caught() {
     caught(Mutation::NoMargin, "released after the work", &world(8, CUT));
+}
+
+/// M5: a term ends with its life: with that of a process that was started again under its id,
+/// or that has left.
+#[test]
+fn a_term_that_outlives_its_life_is_caught() {
+    let none = Budget { cuts: 0, ..CUT };
+    let crash = world(7, Budget { crashes: 1, ..none });
+    let leave = world(6, Budget { shutdowns: 1, ..none });
+    for world in [crash, leave] {
+        let verdict = first_violation(world.with_store(StoreRule::TermOutlivesLife), 2);
+        let by = "a term ends with its life";
+        let found = verdict.violations.iter().any(|violation| violation.starts_with(by));
+        assert!(found, "not caught in {} states: {verdict:?}", verdict.states);
+    }
 }
 
 fn name(horizon: u8, budget: Budget) -> Config {
