@@ -33,7 +33,7 @@ VARIABLES
 vars == <<life, row, cell, rev, tries, given, dropped, letters>>
 
 NoRow == [life |-> 0, silent |-> FALSE]
-Free == [m |-> "nobody", life |-> 0, token |-> 0, nonce |-> 0]
+Free == [m |-> "none", life |-> 0, token |-> 0, nonce |-> 0]
 
 Init ==
     /\ life = [m \in Members |-> 0]
@@ -126,7 +126,7 @@ StoreDrop(l) ==
        ELSE UNCHANGED <<cell, rev>>
     /\ UNCHANGED <<life, row, tries, given, dropped>>
 
-\* A life that is not live is ended by anybody, for any reason; what it owned is void (Q6).
+\* A life that is not live may be ended by any member, for any reason; what it owned is void (Q6).
 End(m) ==
     /\ row[m].silent
     /\ row' = [row EXCEPT ![m] = NoRow]

@@ -35,7 +35,7 @@ VARIABLES
 
 vars == <<life, rec, cell, version, floor, doing, sweeping, given, dropped>>
 
-Absent == [version |-> 0, m |-> "nobody", life |-> 0, token |-> 0, rev |-> 0]
+Absent == [version |-> 0, m |-> "none", life |-> 0, token |-> 0, rev |-> 0]
 Idle == [step |-> "idle", seen |-> Absent, floor |-> 0]
 Bound(c) == c.life > 0
 Max(a, b) == IF a > b THEN a ELSE b
@@ -59,7 +59,7 @@ Restart(m) ==
     /\ doing' = [doing EXCEPT ![m] = Idle]
     /\ UNCHANGED <<cell, version, floor, sweeping, given, dropped>>
 
-\* Nobody's, or of a life that is over.
+\* Without an owner, or of a life that is over.
 Void(c) == IF Bound(c) THEN rec[c.m].life # c.life \/ rec[c.m].is = "over" ELSE TRUE
 
 Silent(m) ==
@@ -130,7 +130,7 @@ Drop(m) ==
     /\ doing[m].step = "idle" /\ Owns(m) /\ rec[m].life = life[m] /\ rec[m].is # "over"
     /\ cell.m = m /\ cell.life = life[m] /\ version < MaxVersion
     /\ dropped' = dropped \cup {cell.token}
-    /\ cell' = [cell EXCEPT !.version = version + 1, !.m = "nobody", !.life = 0, !.token = 0]
+    /\ cell' = [cell EXCEPT !.version = version + 1, !.m = "none", !.life = 0, !.token = 0]
     /\ version' = version + 1
     /\ UNCHANGED <<life, rec, floor, doing, sweeping, given>>
 

@@ -4,8 +4,8 @@
 (* with numbers, heartbeats, claims and releases in flight, and trust on   *)
 (* the holder's own clock.                                                 *)
 (*                                                                         *)
-(* Read it for rule M2: nobody takes a term from an expired member without *)
-(* first ending that member, in the same atomic step.  A heartbeat that    *)
+(* Read it for rule M2: no member takes a term from an expired one without *)
+(* first ending that one, in the same atomic step.  A heartbeat that       *)
 (* was judged alive a moment earlier, and is written a moment later, then  *)
 (* finds no row and is answered "ended".  Two constants break the rule:    *)
 (*                                                                         *)
@@ -27,7 +27,7 @@
 (* heir, under a new number, until the term lapses (StoreRelease).  The    *)
 (* heir looks, and leads for what is left of it (Look, HearHanded); its    *)
 (* next heartbeat names the term, and if that comes in time the term is    *)
-(* like one that was won (JudgeBeat).  What has lapsed anybody may take,   *)
+(* like one that was won (JudgeBeat).  Any member may take what has lapsed, *)
 (* and its holder is not ended by that.  Two constants break this:         *)
 (*                                                                         *)
 (*   WholeTrust  the heir trusts as if it had won when it looked           *)
@@ -52,7 +52,7 @@ CONSTANTS
     Revives,
     EndsFirst,
     TwoRecords,  \* the store has no step over two records
-    HandOver,    \* how long a term stands that nobody took on; 0: none is handed over
+    HandOver,    \* how long a term stands that its heir has not taken on; 0: none is handed over
     WholeTrust,
     AnyBeat
 
@@ -99,7 +99,7 @@ Take(l, answers) ==
     \/ letters' = (letters \ {l}) \cup answers
     \/ letters' = letters \cup answers
 
-Vacant == [term EXCEPT !.holder = "nobody", !.life = 0, !.handed = FALSE, !.lapses = 0]
+Vacant == [term EXCEPT !.holder = "none", !.life = 0, !.handed = FALSE, !.lapses = 0]
 \* An heir won by no bid.
 Handed(m) == [number |-> term.number + 1, holder |-> m, life |-> row[m].life,
               by |-> m, byLife |-> row[m].life, at |-> 0,
@@ -110,8 +110,8 @@ Init ==
     /\ slow = [m \in Members |-> 0]
     /\ life = [m \in Members |-> 0]
     /\ row = [m \in Members |-> None]
-    /\ term = [number |-> 0, holder |-> "nobody", life |-> 0,
-               by |-> "nobody", byLife |-> 0, at |-> 0,
+    /\ term = [number |-> 0, holder |-> "none", life |-> 0,
+               by |-> "none", byLife |-> 0, at |-> 0,
                handed |-> FALSE, lapses |-> 0]
     /\ bid = [m \in Members |-> [at |-> 0, open |-> FALSE]]
     /\ trust = [m \in Members |-> Nothing]
@@ -242,7 +242,7 @@ HearHanded(l) ==
 \* The store.  A heartbeat is judged, and written later: the two halves of a
 \* statement that waited for a lock, or of a careless implementation.  The term it
 \* names is taken on in the first half, unless it has lapsed: then it is lost, even
-\* if nobody has taken it yet.
+\* if no other member has taken it yet.
 
 JudgeBeat(l) ==
     /\ l.kind = "beat"
@@ -273,7 +273,7 @@ WriteBeat(l) ==
                     ELSE row
     /\ UNCHANGED <<now, slow, life, term, bid, trust>>
 
-\* Anybody may end a member whose ttl has run out, without taking its term: the term
+\* Any member may end one whose ttl has run out, without taking its term: the term
 \* is over with the life (rule M5), and StoreClaim finds it so.  Over two records it is
 \* a swap on the version that was silent: a heartbeat that is written after it finds
 \* nothing to raise.
@@ -286,7 +286,7 @@ EndExpired(m) ==
 \* A claim, in one atomic step.  If the holder's ttl has run out the holder is
 \* ended here: rule M2.  With two records it must have been ended before.  Who
 \* was handed the term is answered with it, however late its bid comes, and takes it
-\* on by that.  What has lapsed is won anew by a bid, and nobody who lives is
+\* on by that.  What has lapsed is won anew by a bid, and no live member is
 \* ended for it.
 StoreClaim(l) ==
     /\ l.kind = "claim"
@@ -300,7 +300,7 @@ StoreClaim(l) ==
            dead == /\ term.holder \in Members
                    /\ over \/ (~Live(term.holder) /\ ~(TwoRecords /\ EndsFirst))
            given == mine /\ term.handed /\ ~Lapsed
-           free == term.holder = "nobody" \/ (mine /\ ~given) \/ dead \/ Lapsed
+           free == term.holder = "none" \/ (mine /\ ~given) \/ dead \/ Lapsed
            wins == acting /\ ~repeated /\ ~late /\ free
            again == acting /\ (given \/ (repeated /\ mine /\ ~Lapsed))
            number == IF wins THEN term.number + 1 ELSE term.number
