@@ -102,7 +102,12 @@ fn operator() -> String {
     let user = user.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| "someone".into());
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let name = format!("{user}@{host}");
-    name.chars().filter(|c| !tenure::is_hidden(*c)).take(60).collect::<String>().trim().to_owned()
+    name.chars()
+        .filter(|c| !tenure::views::is_hidden(*c))
+        .take(60)
+        .collect::<String>()
+        .trim()
+        .to_owned()
 }
 
 /// An SQLite file of the user's own, so that everything works with nothing set
@@ -114,7 +119,7 @@ fn default_store() -> Outcome<(String, Option<PathBuf>)> {
         Failure::usage(format!("{what}; give --store sqlite:/path/to/file.db"))
     };
     let dir = xdg("XDG_STATE_HOME", ".local/state").ok_or_else(no_home)?.join("tenure");
-    Ok((tenure::sqlite_url(&dir.join("tenure.db")), Some(dir)))
+    Ok((tenure::store::sqlite_url(&dir.join("tenure.db")), Some(dir)))
 }
 
 /// A text that was given by an option or in the environment. An empty one is

@@ -80,14 +80,14 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<tenure::BadName> for Failure {
-    fn from(bad: tenure::BadName) -> Self {
+impl From<tenure::views::BadName> for Failure {
+    fn from(bad: tenure::views::BadName) -> Self {
         Self::usage(bad.to_string())
     }
 }
 
-impl From<tenure::BadSettings> for Failure {
-    fn from(bad: tenure::BadSettings) -> Self {
+impl From<tenure::views::BadSettings> for Failure {
+    fn from(bad: tenure::views::BadSettings) -> Self {
         Self::usage(bad.to_string())
     }
 }
@@ -97,7 +97,7 @@ pub(crate) fn did_you_mean<'a>(
     given: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
-    tenure::nearest(given, known).map(|near| format!("; did you mean {near:?}?"))
+    tenure::store::nearest(given, known).map(|near| format!("; did you mean {near:?}?"))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 use serde::Serialize;
-use tenure::{is_hidden, shown};
+use tenure::views::{is_hidden, shown};
 use unicode_width::UnicodeWidthStr;
 
 use crate::args::Color;

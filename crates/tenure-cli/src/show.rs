@@ -19,7 +19,7 @@ pub(crate) fn leader_cell(view: &ElectionView) -> (Tone, String) {
 }
 
 /// Candidates that do not lead.
-pub(crate) fn waiting(view: &ElectionView) -> impl Iterator<Item = &tenure::Candidate> {
+pub(crate) fn waiting(view: &ElectionView) -> impl Iterator<Item = &tenure::views::Candidate> {
     view.candidates.iter().filter(|c| !view.is_held_by(c.member.incarnation))
 }
 

@@ -466,11 +466,12 @@ fn names_are_listed_and_looked_up() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let taken = runtime.block_on(async {
         let tenure = tenure::Tenure::builder(world.store()).id("web-1").connect().await.unwrap();
-        let value = tenure::Value::at("10.0.0.7:9000").unwrap();
+        let value = tenure::naming::Value::at("10.0.0.7:9000").unwrap();
         let value = value.with_index([("role", "worker")]).unwrap();
-        let name = |text: &str| tenure::Name::new(text).unwrap();
+        let name = |text: &str| tenure::naming::Name::new(text).unwrap();
         let first = tenure.names().take(name("orders:user/42"), value).await.unwrap();
-        let second = tenure.names().take(name("orders:user/43"), tenure::Value::empty()).await;
+        let second =
+            tenure.names().take(name("orders:user/43"), tenure::naming::Value::empty()).await;
         (first, second.unwrap())
     });
     let listed = world.json(&["names", "orders:"]);

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use tenure::{BootClock, Finding, Mono, Tenure};
+use tenure::store::{BootClock, Finding};
+use tenure::{Mono, Tenure};
 use tenure_api::span;
 
 const CODE: &str = "clock";

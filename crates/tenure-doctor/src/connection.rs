@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{Capabilities, Finding, Tenure};
+use tenure::Tenure;
+use tenure::store::{Capabilities, Finding};
 use tenure_api::span;
 
 /// How long reads take.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure::{Era, EraView, Finding};
+use tenure::store::{Era, EraView, Finding};
 use tenure_api::{Moment, span};
 
 /// When and why the era of numbers began, and whether numbers are ahead of the clock. Of a
@@ -49,7 +49,8 @@ pub(crate) fn look(view: &EraView, was_rolled_back: bool) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure::{Raised, TermNumber, Timestamp, Verdict};
+    use tenure::store::{Raised, Verdict};
+    use tenure::{TermNumber, Timestamp};
 
     fn codes(view: &EraView) -> Vec<(&'static str, Verdict)> {
         look(view, false).iter().map(|finding| (finding.code, finding.verdict)).collect()

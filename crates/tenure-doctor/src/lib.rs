@@ -7,7 +7,8 @@ mod notifications;
 
 use std::time::{Duration, Instant};
 
-use tenure::{Builder, Examined, Finding, Tenure};
+use tenure::store::{Examined, Finding};
+use tenure::{Builder, Tenure};
 use tenure_api::span;
 
 /// Where the doctor tries things out.

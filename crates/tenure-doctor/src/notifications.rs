@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{Finding, Happening, Journalled, Tenure, Watch};
+use tenure::Tenure;
+use tenure::journal::{Happening, Journalled};
+use tenure::store::{Finding, Watch};
 use tenure_api::span;
 
 const CODE: &str = "notifications";

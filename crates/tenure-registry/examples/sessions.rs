@@ -13,7 +13,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tenure::{Tenure, Value};
+use tenure::Tenure;
+use tenure::naming::Value;
 use tenure_registry::{Got, Registered, Registry};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;

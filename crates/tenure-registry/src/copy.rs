@@ -28,9 +28,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use tenure::{
-    Binding, Incarnation, MemberRef, Mono, Name, NamesView, Rev, Timestamp, Token, Value,
-};
+use tenure::naming::{Binding, Name, NamesView, Rev, Token, Value};
+use tenure::views::{Incarnation, MemberRef};
+use tenure::{Mono, Timestamp};
 
 use shard::Shard;
 pub(crate) use shard::pair;

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use tenure::{Binding, Name, NameError};
+use tenure::naming::{Binding, Name, NameError};
 
 /// Why a name could not be registered, changed, given back or read.
 ///
 /// ```
-/// # use tenure::{Tenure, Value};
+/// # use tenure::Tenure;
+/// # use tenure::naming::Value;
 /// # use tenure_registry::*;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

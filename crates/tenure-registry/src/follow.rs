@@ -23,7 +23,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use tenure::{Backoff, Binding, MemberRef, MemberView, Mono, Name, Rev, Tenure, Token};
+use tenure::naming::{Binding, Name, Rev, Token};
+use tenure::store::Backoff;
+use tenure::views::MemberRef;
+use tenure::{MemberView, Mono, Tenure};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::RegisterError;

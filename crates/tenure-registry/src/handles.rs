@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use tenure::{
-    Binding, FenceBlocking, FenceError, FenceIn, LostReason, MemberRef, Mono, Name, Rev, Timestamp,
-    Token, Value,
-};
+use tenure::naming::{Binding, Name, Rev, Token, Value};
+use tenure::store::{FenceBlocking, FenceIn};
+use tenure::views::MemberRef;
+use tenure::{FenceError, LostReason, Mono, Timestamp};
 use tokio::sync::oneshot;
 
 use crate::copy::Entry;
@@ -15,7 +15,8 @@ use crate::{RegisterError, Registry};
 /// A name as the local copy has it.
 ///
 /// ```
-/// # use tenure::{Tenure, Value};
+/// # use tenure::Tenure;
+/// # use tenure::naming::Value;
 /// # use tenure_registry::*;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -42,7 +43,8 @@ impl Found {
     /// The name, inside its scope.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -62,7 +64,8 @@ impl Found {
     /// The fencing token.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -82,7 +85,8 @@ impl Found {
     /// The revision of its last change.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -102,7 +106,8 @@ impl Found {
     /// Which life of which member owns it; `None` if it is bound to nobody.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -122,7 +127,8 @@ impl Found {
     /// What is published with it.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -142,7 +148,8 @@ impl Found {
     /// When it was registered, by the store's wall clock; for people.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -162,7 +169,8 @@ impl Found {
     /// The revision that the copy reflected.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -199,7 +207,8 @@ impl Found {
 /// What [`Registry::get_or_register`] gives.
 ///
 /// ```
-/// # use tenure::{Tenure, Value};
+/// # use tenure::Tenure;
+/// # use tenure::naming::Value;
 /// # use tenure_registry::*;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -223,7 +232,8 @@ pub enum Got {
 /// A name that this process has registered. Dropped, it is given back.
 ///
 /// ```
-/// # use tenure::{Tenure, Value};
+/// # use tenure::Tenure;
+/// # use tenure::naming::Value;
 /// # use tenure_registry::*;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -240,7 +250,7 @@ pub enum Got {
 pub struct Registered {
     /// Goes first: the copy does not show what the store may still have.
     shown: Shown,
-    taken: tenure::Registration,
+    taken: tenure::naming::Registration,
 }
 
 /// That the copy of this process shows a name of its own.
@@ -261,7 +271,7 @@ impl Drop for Shown {
 }
 
 impl Registered {
-    pub(crate) fn new(taken: tenure::Registration, registry: Registry) -> Self {
+    pub(crate) fn new(taken: tenure::naming::Registration, registry: Registry) -> Self {
         let name = taken.name().clone();
         let token = taken.token();
         Self { shown: Shown { registry, name, token, seen: None }, taken }
@@ -270,7 +280,8 @@ impl Registered {
     /// The name, inside its scope.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -289,7 +300,8 @@ impl Registered {
     /// The fencing token.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -314,7 +326,8 @@ impl Registered {
     /// [`Registry::reached`].
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -334,7 +347,8 @@ impl Registered {
     /// Whether the name is this process's at this moment: two atomics and a clock.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -356,7 +370,8 @@ impl Registered {
     /// boot-time clock; [`Mono::ZERO`] once the name is lost.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -375,7 +390,8 @@ impl Registered {
     /// Waits until the name is lost, and says why. Fires without any request to the store.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -394,7 +410,8 @@ impl Registered {
     /// Publishes another value. The token stays.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -415,7 +432,8 @@ impl Registered {
     /// this process that share the name.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -440,7 +458,7 @@ impl Registered {
 
     /// Proves in the caller's own transaction that the name is bound under this token, and
     /// holds it still until the transaction ends: see
-    /// [`Registration::fence`](tenure::Registration::fence). Roll back on an error.
+    /// [`Registration::fence`](tenure::naming::Registration::fence). Roll back on an error.
     pub async fn fence<T: FenceIn<Via>, Via>(&self, transaction: &mut T) -> Result<(), FenceError> {
         self.taken.fence(transaction).await
     }
@@ -456,7 +474,8 @@ impl Registered {
     /// Gives the name back, and waits for the store's confirmation.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

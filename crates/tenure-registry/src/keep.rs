@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tenure::{Backoff, Binding, Name, Token, Value};
+use tenure::naming::{Binding, Name, Token, Value};
+use tenure::store::Backoff;
 use tokio::sync::watch;
 
 use crate::follow::{FIRST_PAUSE, PAUSES, until};
@@ -31,7 +32,8 @@ impl Registry {
     /// nothing: the copy tells it when the name is free.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -104,7 +106,8 @@ impl Registry {
     /// again after every loss, until the [`Kept`] is dropped or the member is shut down.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -228,7 +231,8 @@ async fn keep(
 /// A name that is registered again after every loss, from [`Registry::keep`].
 ///
 /// ```
-/// # use tenure::{Tenure, Value};
+/// # use tenure::Tenure;
+/// # use tenure::naming::Value;
 /// # use tenure_registry::*;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -255,7 +259,8 @@ impl Kept {
     /// The token, while the name is this process's.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -276,7 +281,8 @@ impl Kept {
     /// Whether the name is this process's at this moment.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -297,7 +303,8 @@ impl Kept {
     /// was shut down, or the store refuses the name or its value.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -324,7 +331,8 @@ impl Kept {
     /// it stays. After any other error it is published with the next registration.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -2,9 +2,8 @@
 
 use std::convert::Infallible;
 
-use tenure::{
-    Election, Holder, LeadError, Leadership, MemberView, NameError, Stopping, TermNumber, Value,
-};
+use tenure::naming::{NameError, Value};
+use tenure::{Election, Holder, LeadError, Leadership, MemberView, Stopping, TermNumber};
 
 use crate::registry::SEPARATOR;
 use crate::{RegisterError, Registered, Registry};
@@ -24,7 +23,8 @@ impl Registry {
     /// a process that registered the name by itself.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -129,7 +129,8 @@ impl Registry {
     /// The election for the leader of the scope.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -172,7 +173,8 @@ impl Registry {
     /// [`leader_election`](Self::leader_election) instead.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -203,7 +205,8 @@ impl Registry {
     /// Who leads the scope, if somebody does, from the store. No registration depends on it.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -220,7 +223,8 @@ impl Registry {
     /// The number of the scope's newest term, from the store: it rises with every leader.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -240,7 +244,8 @@ impl Registry {
     /// that joined is here within a heartbeat, one that is gone has gone with its ttl.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -262,7 +267,8 @@ impl Registry {
     /// The live members of the namespace, from the store.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -302,7 +308,8 @@ where
 /// A candidacy for the leadership of a scope, from [`Registry::stand`].
 ///
 /// ```
-/// # use tenure::{Tenure, Value};
+/// # use tenure::Tenure;
+/// # use tenure::naming::Value;
 /// # use tenure_registry::*;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

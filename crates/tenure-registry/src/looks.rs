@@ -12,7 +12,9 @@
 
 use std::sync::Arc;
 
-use tenure::{Binding, BootClock, NamesView, Operator, Rev, WhichNames};
+use tenure::Operator;
+use tenure::naming::{Binding, NamesView, Rev, WhichNames};
+use tenure::store::BootClock;
 
 use crate::copy::{Copy, Delta, Entry, Meanwhile, Writer};
 use crate::read::changed;
@@ -25,7 +27,8 @@ use crate::{Change, Found};
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-/// use tenure::{Tenure, Value};
+/// use tenure::Tenure;
+/// use tenure::naming::Value;
 /// use tenure_registry::{Change, NameLooks, Registry};
 ///
 /// let names = Registry::open(&Tenure::connect("memory:looked-at").await?, "orders")?;
@@ -75,7 +78,8 @@ impl NameLooks {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-    /// use tenure::{Tenure, Value};
+    /// use tenure::Tenure;
+    /// use tenure::naming::Value;
     /// use tenure_registry::{Change, NameLooks, Registry};
     ///
     /// let names = Registry::open(&Tenure::connect("memory:resumed").await?, "orders")?;
@@ -185,7 +189,8 @@ impl NameLooks {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-    /// use tenure::{Tenure, Value};
+    /// use tenure::Tenure;
+    /// use tenure::naming::Value;
     /// use tenure_registry::{NameLooks, Registry};
     ///
     /// let names = Registry::open(&Tenure::connect("memory:left").await?, "orders")?;

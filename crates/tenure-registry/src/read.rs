@@ -10,7 +10,8 @@
 
 use std::collections::HashSet;
 
-use tenure::{Binding, MemberRef, NamesView, Rev, WhichNames};
+use tenure::naming::{Binding, NamesView, Rev, WhichNames};
+use tenure::views::MemberRef;
 
 /// What changed since a revision, or all names: then the view is [whole](NamesView::whole).
 /// `owners` are the lives that owned names by the answer before. Where the store cannot tell

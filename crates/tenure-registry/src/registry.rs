@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tenure::{Binding, Name, Names, Rev, Tenure, Value, WhichNames};
+use tenure::Tenure;
+use tenure::naming::{Binding, Name, Names, Rev, Value, WhichNames};
 use tokio::sync::oneshot;
 
 use crate::copy::{Entry, Stand, pair};
@@ -18,7 +19,8 @@ const LEFT: &str = "tenure-left";
 /// Unique names of one scope: see the [crate's page](crate).
 ///
 /// ```
-/// # use tenure::{Tenure, Value};
+/// # use tenure::Tenure;
+/// # use tenure::naming::Value;
 /// # use tenure_registry::*;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,7 +46,8 @@ impl Registry {
     /// registries of one member share one copy, in whatever scopes.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -66,7 +69,8 @@ impl Registry {
     /// else.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -86,7 +90,8 @@ impl Registry {
     /// shut down.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -104,7 +109,8 @@ impl Registry {
     /// The revision that the copy reflects.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -126,7 +132,8 @@ impl Registry {
     /// shut down.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -157,7 +164,8 @@ impl Registry {
     /// [`Registered`] is dropped.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -178,7 +186,8 @@ impl Registry {
     /// answer of its own, in order.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -197,7 +206,7 @@ impl Registry {
         let full = |(name, value): (S, Value)| Ok((self.full(name.as_ref())?, value));
         let names = names.into_iter().map(full).collect::<Result<Vec<_>, RegisterError>>()?;
         let answers = self.names().take_all(names).await?;
-        let own = answers.iter().flatten().map(tenure::Registration::binding).collect();
+        let own = answers.iter().flatten().map(tenure::naming::Registration::binding).collect();
         // Handles first: a caller who stops waiting gives the names back, and says so here.
         let registered = |taken| Registered::new(taken, self.clone());
         let answers = answers.into_iter().map(|a| a.map(registered).map_err(RegisterError::from));
@@ -210,7 +219,8 @@ impl Registry {
     /// registers and the others find it.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -243,7 +253,8 @@ impl Registry {
     /// [`lookup_consistent`](Self::lookup_consistent) say more.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -259,7 +270,7 @@ impl Registry {
     #[must_use]
     pub fn lookup(&self, name: &str) -> Option<Found> {
         // Long names are not in the store, and the buffer holds every other one.
-        let mut buffer = [0; 2 * tenure::MAX_NAME];
+        let mut buffer = [0; 2 * tenure::views::MAX_NAME];
         let len = self.prefix.len() + name.len();
         let full = buffer.get_mut(..len)?;
         full[..self.prefix.len()].copy_from_slice(self.prefix.as_bytes());
@@ -271,7 +282,8 @@ impl Registry {
     /// Finds a name in the store: whatever was answered to anybody before the call is seen.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -293,7 +305,8 @@ impl Registry {
     /// rarest of the pairs; other names are not looked at.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -325,7 +338,8 @@ impl Registry {
     /// Every name of the scope, in the copy, in order.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -361,7 +375,8 @@ impl Registry {
     /// The names that begin with `prefix`, as they change. It begins with the present state.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -380,7 +395,7 @@ impl Registry {
         Watch::new(self.clone(), prefix)
     }
 
-    pub(crate) async fn registered(&self, taken: tenure::Registration) -> Registered {
+    pub(crate) async fn registered(&self, taken: tenure::naming::Registration) -> Registered {
         let binding = taken.binding();
         // The handle first: a caller who stops waiting gives the name back, and says so here.
         let registered = Registered::new(taken, self.clone());

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tenure::Name;
+use tenure::naming::Name;
 use tokio::sync::Notify;
 
 /// Those who wait, by name, each in the order in which they came.

@@ -19,7 +19,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use tenure::{MemberRef, Name, NamesView, Rev, Token, WhichNames};
+use tenure::naming::{Name, NamesView, Rev, Token, WhichNames};
+use tenure::views::MemberRef;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::oneshot;
@@ -31,7 +32,8 @@ use crate::{Found, Registry};
 /// What a [`Watch`] tells.
 ///
 /// ```
-/// # use tenure::{Tenure, Value};
+/// # use tenure::Tenure;
+/// # use tenure::naming::Value;
 /// # use tenure_registry::*;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -91,7 +93,8 @@ pub enum Change {
 /// Every change carries the revision from which another watch can resume.
 ///
 /// ```
-/// # use tenure::{Tenure, Value};
+/// # use tenure::Tenure;
+/// # use tenure::naming::Value;
 /// # use tenure_registry::*;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -140,7 +143,8 @@ impl Watch {
     /// can no longer tell what changed since, it begins with [`Change::Resynced`].
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -162,7 +166,8 @@ impl Watch {
     /// The next change; `None` once the member is shut down. Cancel-safe.
     ///
     /// ```
-    /// # use tenure::{Tenure, Value};
+    /// # use tenure::Tenure;
+    /// # use tenure::naming::Value;
     /// # use tenure_registry::*;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use tenure::Tenure;
+use tenure::naming::{NamesView, Rev, Token, Value, WhichNames};
 use tenure::testing::{HintFault, Stage};
-use tenure::{NamesView, Rev, Tenure, Token, Value, WhichNames};
 use tenure_registry::{Registered, Registry};
 use tenure_testkit::{Dice, within};
 
@@ -13,7 +14,7 @@ use tenure_testkit::{Dice, within};
 type Rows = Vec<(String, Token, Rev, Option<String>)>;
 
 fn in_store(view: &NamesView) -> Rows {
-    let row = |b: &tenure::Binding| {
+    let row = |b: &tenure::naming::Binding| {
         let name = b.name.as_str().strip_prefix("s:").unwrap().to_owned();
         (name, b.token, b.rev, b.value.endpoint().map(String::from))
     };

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use common::{fresh_name, open, postgres_url, session, within};
 use rusqlite::{Connection, TransactionBehavior};
-use tenure::{FenceError, Value};
+use tenure::FenceError;
+use tenure::naming::Value;
 use tenure_registry::{Registered, Registry};
 
 const TTL: Duration = Duration::from_secs(10);

@@ -16,8 +16,10 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use common::{Process, fresh_name, hear, postgres_url, role, seconds, torment, within};
+use tenure::Tenure;
+use tenure::naming::{Binding, Value};
+use tenure::store::{BootClock, Store};
 use tenure::testing::{Fault, FaultyStore, HintFault, StoreVerb};
-use tenure::{Binding, BootClock, Store, Tenure, Value};
 use tenure_cas::{
     CasOptions, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed, Swapped,
     Version,

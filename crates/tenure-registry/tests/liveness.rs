@@ -6,8 +6,10 @@
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use tenure::naming::{Name, Value};
+use tenure::store::Store;
 use tenure::testing::{Fault, HintFault, Stage, StoreVerb};
-use tenure::{MemberRef, Name, Store, Value};
+use tenure::views::MemberRef;
 use tenure_core::{Bind, BindOp, Nonce};
 use tenure_registry::Registry;
 use tenure_testkit::{requests, within};
@@ -115,7 +117,7 @@ async fn a_registration_that_is_given_up_leaves_no_trace() {
             tokio::task::yield_now().await;
         }
         assert!(names.lookup("n").is_none(), "many: {many}");
-        let which = tenure::WhichNames::Named(vec![full]);
+        let which = tenure::naming::WhichNames::Named(vec![full]);
         let freed = async {
             while !stage.faults().names(&requests::ns(), &which).await.unwrap().bindings.is_empty()
             {

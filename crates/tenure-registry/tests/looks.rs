@@ -5,8 +5,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tenure::Tenure;
+use tenure::naming::{Binding, Name, Rev, Token, Value, WhichNames};
+use tenure::store::Store;
 use tenure::testing::{Fault, FaultyStore, StoreVerb};
-use tenure::{Binding, MemberRef, Name, Rev, Store, Tenure, Token, Value, WhichNames};
+use tenure::views::MemberRef;
 use tenure_core::{Bind, BindAnswer, BindOp, Bindings, Nonce};
 use tenure_registry::{Change, NameLooks};
 use tenure_store::MemoryStore;

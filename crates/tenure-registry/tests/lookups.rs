@@ -5,7 +5,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use tenure::{Tenure, Value};
+use tenure::Tenure;
+use tenure::naming::Value;
 use tenure_registry::Registry;
 
 /// Counts what this thread allocates.

@@ -6,7 +6,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tenure::{NamesView, Namespace, Seq, Store, Tenure, WhichNames};
+use tenure::journal::Seq;
+use tenure::naming::{NamesView, WhichNames};
+use tenure::store::Store;
+use tenure::{Namespace, Tenure};
 use tenure_core::{
     Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Join, Joined, MemberRef, Query,
     Release, Snapshot,

@@ -5,8 +5,10 @@
 
 use std::time::Duration;
 
+use tenure::naming::Value;
+use tenure::store::{SharedStore, Store};
 use tenure::testing::{Fault, FaultyStore, Stage, StoreVerb};
-use tenure::{MemberId, SharedStore, Store, Tenure, Value};
+use tenure::{MemberId, Tenure};
 use tenure_registry::{RegisterError, Registered, Registry};
 use tenure_store::MemoryStore;
 use tenure_testkit::{let_pass, stamp, until as until_it, within};

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use common::{
     Process, fresh_name, hear, open, postgres_url, role, say, seconds, setting, torment, within,
 };
-use tenure::Value;
+use tenure::naming::Value;
 use tenure_testkit::{Dice, let_pass, stamp};
 
 const NAMES: usize = 100;

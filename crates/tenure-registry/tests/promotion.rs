@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::{open, within};
 use server::Server;
-use tenure::Value;
+use tenure::naming::Value;
 use tenure_registry::Change;
 use tenure_testkit::until;
 use tokio_postgres::{Client, NoTls};

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use tenure::Tenure;
+use tenure::naming::Value;
 use tenure::testing::Stage;
-use tenure::{Tenure, Value};
 use tenure_cas::{CasOptions, CasStore, MemoryRegister};
 use tenure_registry::{RegisterError, Registry};
 use tenure_testkit::within;
@@ -18,8 +19,8 @@ async fn registry() -> (Stage, Registry) {
     (stage, names)
 }
 
-fn cas() -> tenure::SharedStore {
-    let clock = Arc::new(tenure::BootClock);
+fn cas() -> tenure::store::SharedStore {
+    let clock = Arc::new(tenure::store::BootClock);
     let register = Arc::new(MemoryRegister::new());
     Arc::new(CasStore::new(register, clock, CasOptions::default()).unwrap())
 }
@@ -40,7 +41,7 @@ async fn a_scope_that_cannot_be_used_is_refused() {
 #[tokio::test]
 async fn a_name_out_of_bounds_is_refused() {
     let (_stage, names) = registry().await;
-    let long = "x".repeat(tenure::MAX_NAME);
+    let long = "x".repeat(tenure::views::MAX_NAME);
     for (bad, why) in
         [("", "empty"), (" a", "space"), ("a ", "space"), ("a\nb", "control"), (&*long, "bytes")]
     {
@@ -94,7 +95,7 @@ async fn a_token_of_another_name_has_no_effect() {
     let one = names.register("one", Value::empty()).await.unwrap();
     let two = names.register("two", Value::empty()).await.unwrap();
     let foreign = one.token();
-    let full = tenure::Name::new("orders:two").unwrap();
+    let full = tenure::naming::Name::new("orders:two").unwrap();
     let operator = stage.connect("b").await.unwrap();
     // Of another life, and of another name.
     operator.names().forgotten(vec![(full, foreign)]).unwrap();

@@ -5,8 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure::naming::{Name, Rev, Value, WhichNames};
+use tenure::store::Store;
 use tenure::testing::{Fault, HintFault, Stage, StoreVerb};
-use tenure::{Name, Namespace, Rev, Store, Tenure, Value, WhichNames};
+use tenure::{Namespace, Tenure};
 use tenure_core::{Bind, BindAnswer, BindOp, Bindings, Nonce};
 use tenure_registry::{Change, Got, RegisterError, Registry};
 use tenure_store::{Clock, MemoryStore};
@@ -244,7 +246,7 @@ async fn a_registry_works_over_compare_and_swap() {
     use tenure_cas::{CasOptions, CasStore, MemoryRegister};
 
     let register = Arc::new(MemoryRegister::new());
-    let clock = Arc::new(tenure::BootClock);
+    let clock = Arc::new(tenure::store::BootClock);
     let store = || {
         let store = CasStore::new(register.clone(), clock.clone(), CasOptions::default());
         Arc::new(store.unwrap())

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tenure::Leadership;
+use tenure::naming::Value;
 use tenure::testing::Stage;
-use tenure::{Leadership, Value};
 use tenure_registry::{RegisterError, Registry};
 use tenure_testkit::within;
 use tokio::sync::mpsc;

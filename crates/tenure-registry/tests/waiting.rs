@@ -4,8 +4,10 @@
 
 use std::time::Duration;
 
+use tenure::Namespace;
+use tenure::naming::{Name, Value};
+use tenure::store::Store;
 use tenure::testing::{Fault, Stage, StoreVerb};
-use tenure::{Name, Namespace, Store, Value};
 use tenure_core::{Bind, BindOp, Nonce};
 use tenure_registry::{Kept, Registered, Registry};
 use tenure_testkit::within;

@@ -13,7 +13,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tenure::{ElectionName, Incarnation, MemberId, MemberRef, Namespace, Tenure};
+use tenure::views::{Incarnation, MemberRef};
+use tenure::{ElectionName, MemberId, Namespace, Tenure};
 use tenure_core::{Bid, Claim, Claimed, Claims, Heartbeat, Join, Nonce};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::{BootClock, Store};

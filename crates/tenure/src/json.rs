@@ -31,8 +31,8 @@
 //! | [`ElectionView`](crate::ElectionView) | [`Election::new`] |
 //! | [`Holder`](crate::Holder) | [`Leader::from`](Leader) |
 //! | [`MemberView`](crate::MemberView) | [`Member::from`](Member) |
-//! | [`Binding`](crate::Binding) | [`BoundName`] |
-//! | [`Entry`](crate::Entry) of the journal | [`Entry`] |
+//! | [`Binding`](crate::naming::Binding) | [`BoundName`] |
+//! | [`Entry`](crate::journal::Entry) of the journal | [`Entry`] |
 //! | [`Timestamp`](crate::Timestamp) | [`Moment`] |
 //! | [`LostReason`](crate::LostReason) | [`Loss`] |
 

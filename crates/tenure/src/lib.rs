@@ -39,33 +39,3 @@ pub use tenure_core::{
 };
 pub use tenure_store::{ErrorKind, FenceError};
 pub use wall::ToSystemTime;
-
-// Where these were before they had modules of their own.
-#[doc(hidden)]
-pub use journal::{
-    EndCause, Entry, Happening, JournalStream, Journalled, PastTerm, ReleaseCause, Seq,
-};
-#[doc(hidden)]
-#[cfg(feature = "metrics")]
-pub use measures::MetricsRecorder;
-#[doc(hidden)]
-pub use measures::{Metric, Metrics, Verb};
-#[doc(hidden)]
-pub use naming::{
-    Binding, Name, NameError, NameHints, Names, NamesView, Registration, Rev, Token, Value,
-    WhichNames,
-};
-#[doc(hidden)]
-#[cfg(all(feature = "sqlite", target_os = "linux"))]
-pub use store::sqlite_url;
-#[doc(hidden)]
-pub use store::{
-    Backoff, BootClock, Capabilities, Era, EraView, Examined, FenceBlocking, FenceIn, Fenced,
-    FencedName, FencedTerm, Finding, Identity, Judge, Purge, Purged, Raised, SharedStore, Store,
-    StoreError, StoreId, Verdict, Watch, nearest, schema,
-};
-#[doc(hidden)]
-pub use views::{
-    Amended, BadName, BadSettings, Candidate, HeldUp, Incarnation, MAX_NAME, MemberRef, Note,
-    Pause, Priority, Profile, Reservation, StepDown, is_hidden, shown,
-};

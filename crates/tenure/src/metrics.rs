@@ -13,7 +13,8 @@ use tenure_core::{ElectionName, LostReason, Namespace, Request, TermNumber};
 /// delay a heartbeat (rule F2); one that cannot keep up misses some.
 ///
 /// ```
-/// use tenure::{Metric, Metrics, Namespace};
+/// use tenure::Namespace;
+/// use tenure::measures::{Metric, Metrics};
 ///
 /// #[derive(Debug)]
 /// struct Count(std::sync::atomic::AtomicU64);

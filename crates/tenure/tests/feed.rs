@@ -5,8 +5,9 @@
 mod common;
 
 use common::{leader, stands, within};
+use tenure::Tenure;
+use tenure::journal::{JournalStream, Journalled, Seq};
 use tenure::testing::{Fault, StoreVerb};
-use tenure::{JournalStream, Journalled, Seq, Tenure};
 
 /// Reads up to this place, and sees that nothing is skipped or told twice (N2).
 async fn read_up_to(journal: &mut JournalStream, mut at: Seq, last: Seq) {

@@ -5,8 +5,9 @@
 mod common;
 
 use common::{leader, secs, stands, within};
+use tenure::journal::Seq;
 use tenure::testing::{Fault, Stage, StoreVerb};
-use tenure::{Change, LostReason, Observed, Observer, Seq};
+use tenure::{Change, LostReason, Observed, Observer};
 
 async fn see(observer: &mut Observer) -> (Seq, Observed) {
     let seen = within(observer.next()).await.expect("the stream goes on");

@@ -5,8 +5,10 @@
 mod common;
 
 use common::{leader, secs, stands, within};
+use tenure::journal::ReleaseCause;
 use tenure::testing::StoreVerb;
-use tenure::{Amended, Attempt, Error, Left, LostReason, ReleaseCause};
+use tenure::views::Amended;
+use tenure::{Attempt, Error, Left, LostReason};
 
 /// A resignation is confirmed by the store before it returns.
 #[tokio::test]

@@ -11,8 +11,9 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use common::{leader, secs, within};
+use tenure::journal::ReleaseCause;
 use tenure::testing::{Stage, StoreVerb};
-use tenure::{LeadError, Left, LostReason, ReleaseCause, Stopping, Tenure};
+use tenure::{LeadError, Left, LostReason, Stopping, Tenure};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use tenure::NameError;
+use tenure::naming::NameError;
 use tenure::testing::{Fault, Stage, StoreVerb};
 use tenure_testkit::within;
 

@@ -7,8 +7,9 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::{secs, until, within};
+use tenure::Namespace;
+use tenure::measures::{Metric, Metrics, Verb};
 use tenure::testing::{Fault, Stage, StoreVerb};
-use tenure::{Metric, Metrics, Namespace, Verb};
 
 #[derive(Debug, Default)]
 struct Kept(Mutex<Vec<String>>);

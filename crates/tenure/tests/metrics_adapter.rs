@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use common::{secs, until, within};
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
-use tenure::MetricsRecorder;
+use tenure::measures::MetricsRecorder;
 use tenure::testing::{Fault, Stage, StoreVerb};
 
 /// Keeps the names and labels it is asked for, the descriptions, and each value that a gauge

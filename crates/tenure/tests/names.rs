@@ -7,8 +7,9 @@ mod common;
 use std::time::Duration;
 
 use common::{secs, within};
+use tenure::naming::{Name, NameError, Value, WhichNames};
 use tenure::testing::{Fault, Stage, StoreVerb};
-use tenure::{Left, LostReason, Name, NameError, Tenure, Value, WhichNames};
+use tenure::{Left, LostReason, Tenure};
 
 fn name(text: &str) -> Name {
     Name::new(text).unwrap()
@@ -16,7 +17,8 @@ fn name(text: &str) -> Name {
 
 async fn owners(tenure: &Tenure) -> Vec<(String, String)> {
     let view = tenure.names().read(WhichNames::Prefix(String::new())).await.unwrap();
-    let owner = |b: &tenure::Binding| b.owner.as_ref().map_or(String::new(), |o| o.id.to_string());
+    let owner =
+        |b: &tenure::naming::Binding| b.owner.as_ref().map_or(String::new(), |o| o.id.to_string());
     view.bindings.iter().map(|b| (b.name.to_string(), owner(b))).collect()
 }
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use common::{secs, until, within};
-use tenure::{Capabilities, Error, Left, SharedStore, Store, Tenure};
+use tenure::store::{Capabilities, SharedStore, Store};
+use tenure::{Error, Left, Tenure};
 use tenure_core::{
     Amend, Amended, Beat, Bind, Bindings, Claim, Claims, Heartbeat, Join, Joined, MemberRef,
     NamesView, Namespace, Query, Release, Seq, Snapshot, WhichNames,

@@ -5,8 +5,10 @@
 mod common;
 
 use common::{secs, within};
+use tenure::journal::{Happening, Journalled, Seq};
 use tenure::testing::{FaultyStore, ManualClock, StoreVerb};
-use tenure::{Amended, Error, Happening, Journalled, Observed, Seq, Tenure};
+use tenure::views::Amended;
+use tenure::{Error, Observed, Tenure};
 use tenure_store::MemoryStore;
 
 /// One test at a time: one of them counts the threads of the process.

@@ -6,7 +6,9 @@
 mod common;
 
 use common::{let_pass, secs, until, within};
-use tenure::{FenceError, FencedTerm, HeldUp, Tenure, Watch};
+use tenure::store::{FencedTerm, Watch};
+use tenure::views::HeldUp;
+use tenure::{FenceError, Tenure};
 use tokio_postgres::{Client, NoTls};
 
 fn url() -> String {
@@ -62,7 +64,7 @@ async fn a_resignation_hands_over_and_the_fence_tells_them_apart() {
         let mut tx = db.transaction().await.unwrap();
         let store = &a.capabilities().identity;
         let stale = FencedTerm { store, ns: a.namespace(), term: &stale };
-        let refused = tenure::FenceIn::fence_in(&mut tx, stale.into()).await;
+        let refused = tenure::store::FenceIn::fence_in(&mut tx, stale.into()).await;
         assert!(matches!(refused, Err(FenceError::Superseded { .. })), "{refused:?}");
         second
     });

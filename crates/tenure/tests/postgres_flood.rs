@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use common::{let_pass, secs, until, within};
 use server::Server;
-use tenure::{Metric, Metrics, Namespace, Tenure, Verb};
+use tenure::measures::{Metric, Metrics, Verb};
+use tenure::{Namespace, Tenure};
 use tokio_postgres::{Client, NoTls};
 
 const TTL: Duration = Duration::from_secs(3);

@@ -14,7 +14,8 @@ use std::time::{Duration, SystemTime};
 
 use common::{let_pass, secs, until, within};
 use server::Server;
-use tenure::{Error, Happening, Tenure};
+use tenure::journal::Happening;
+use tenure::{Error, Tenure};
 use tenure_testkit::Process;
 use tenure_testkit::process::say;
 

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{secs, within};
+use tenure::journal::ReleaseCause;
 use tenure::testing::{Fault, Stage, StoreVerb};
-use tenure::{LeadError, Left, LostReason, ReleaseCause, Stopping};
+use tenure::{LeadError, Left, LostReason, Stopping};
 use tokio::sync::oneshot;
 
 /// Says when it is dropped.

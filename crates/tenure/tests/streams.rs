@@ -9,8 +9,9 @@ use std::pin::Pin;
 
 use common::{leader, within};
 use futures_core::Stream;
+use tenure::journal::Seq;
 use tenure::testing::Stage;
-use tenure::{Change, LostReason, Seq};
+use tenure::{Change, LostReason};
 
 /// What is left of a stream, read as those do who know it as a `Stream` alone.
 async fn rest<S: Stream + Unpin + Send + Sync>(mut stream: S) -> Vec<S::Item> {

@@ -99,8 +99,8 @@ fn a_blocked_application_does_not_delay_renewals() {
 async fn a_panicking_metrics_hook_costs_nothing() {
     #[derive(Debug)]
     struct Panics;
-    impl tenure::Metrics for Panics {
-        fn record(&self, _: &tenure::Namespace, metric: &tenure::Metric) {
+    impl tenure::measures::Metrics for Panics {
+        fn record(&self, _: &tenure::Namespace, metric: &tenure::measures::Metric) {
             panic!("the hook fails at {metric:?}");
         }
     }

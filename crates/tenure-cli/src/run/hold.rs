@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 
-use tenure::{Leadership, LostReason, Mono, Name, Registration, Stopping, Value};
+use tenure::naming::{Name, Registration, Value};
+use tenure::{Leadership, LostReason, Mono, Stopping};
 
 /// What is wanted before the command is started.
 pub(crate) enum Wanted {

@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tenure::{Backoff, LostReason, StopReason, Stopping, Tenure};
+use tenure::store::Backoff;
+use tenure::{LostReason, StopReason, Stopping, Tenure};
 use tenure_api::because;
 use tenure_guard::{CommandEnd, CommandSpec, Guarded, Report, Signals, Terminal, is_ending, now};
 use tokio::sync::Notify;

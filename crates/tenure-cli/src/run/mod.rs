@@ -12,7 +12,9 @@ mod told;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure::{Left, Metric, Metrics, Name, Namespace, Preset, Tenure, Value};
+use tenure::measures::{Metric, Metrics};
+use tenure::naming::{Name, Value};
+use tenure::{Left, Namespace, Preset, Tenure};
 use tenure_guard::{HelperEnd, Signals};
 use tokio::sync::Notify;
 

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{Binding, Name, NameError, Registration, Tenure, Value};
+use tenure::Tenure;
+use tenure::naming::{Binding, Name, NameError, Registration, Value};
 use tenure_api::span;
 
 use super::lead::Job;
@@ -87,7 +88,7 @@ fn refused(tenure: &Tenure, name: &Name, error: NameError) -> Failure {
 
 /// For whom the user waits.
 pub(crate) async fn waiting(tenure: &Tenure, name: &Name) -> String {
-    let which = tenure::WhichNames::Named(vec![name.clone()]);
+    let which = tenure::naming::WhichNames::Named(vec![name.clone()]);
     let owner = match tenure.names().read(which).await {
         Ok(view) => match view.bindings.first() {
             Some(Binding { owner: Some(owner), token, .. }) => {

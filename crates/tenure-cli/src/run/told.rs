@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use tenure::{LostReason, Registration, Tenure};
+use tenure::naming::Registration;
+use tenure::{LostReason, Tenure};
 use tenure_api::Cause;
 
 use super::hold::Hold;

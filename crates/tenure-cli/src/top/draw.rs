@@ -7,7 +7,8 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Table, TableState};
-use tenure::{ElectionView, shown};
+use tenure::ElectionView;
+use tenure::views::shown;
 
 use super::app::{App, Mode, Wish};
 use tenure_api::span;

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind, read};
-use tenure::{Amended, Entry, JournalStream, Journalled, Operator, Seq};
+use tenure::Operator;
+use tenure::journal::{Entry, JournalStream, Journalled, Seq};
+use tenure::views::Amended;
 use tenure_registry::NameLooks;
 use tokio::sync::mpsc;
 

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tenure::{
-    ElectionName, Happening, JournalStream, Journalled, MemberId, Operator, Seq, Tenure, Term,
-};
+use tenure::journal::{Happening, JournalStream, Journalled, Seq};
+use tenure::{ElectionName, MemberId, Operator, Tenure, Term};
 
 use tenure_api::span;
 

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{Amended, MemberId, MemberRef, Operator};
+use tenure::views::{Amended, MemberRef};
+use tenure::{MemberId, Operator};
 use tenure_api::{Evicted, millis, span};
 
 use crate::args::EvictArgs;

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tenure::{ElectionName, PastTerm, Timestamp};
+use tenure::journal::PastTerm;
+use tenure::{ElectionName, Timestamp};
 use tenure_api::{Cause, Flapping, History, millis, span};
 
 use crate::args::HistoryArgs;

@@ -1,6 +1,6 @@
 //! `tenure names` and `tenure lookup`.
 
-use tenure::{Binding, Name, WhichNames};
+use tenure::naming::{Binding, Name, WhichNames};
 use tenure_api::{BoundName, BoundNames, span};
 
 use crate::args::{LookupArgs, NamesArgs};
@@ -41,7 +41,7 @@ pub(crate) async fn lookup(context: &Context, args: &LookupArgs) -> Outcome {
             let namespace = &context.namespace;
             out.line(&format!(
                 "nobody owns {} in namespace {namespace}",
-                tenure::shown(&args.name)
+                tenure::views::shown(&args.name)
             ))?;
         }
         return Ok(Exit::NotFound);

@@ -1,6 +1,6 @@
 //! `tenure pause` and `tenure resume`.
 
-use tenure::Amended;
+use tenure::views::Amended;
 use tenure_api::Changed;
 
 use crate::args::{OneName, PauseArgs};

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{Operator, Purge, Purged};
+use tenure::Operator;
+use tenure::store::{Purge, Purged};
 
 use crate::args::PurgeArgs;
 use crate::context::Context;

@@ -1,6 +1,6 @@
 //! `tenure release`: drops a name that is bound to nobody.
 
-use tenure::{Binding, Name, Token};
+use tenure::naming::{Binding, Name, Token};
 use tenure_api::NameReleased;
 
 use crate::args::ReleaseArgs;
@@ -12,7 +12,7 @@ pub(crate) async fn run(context: &Context, args: &ReleaseArgs) -> Outcome {
     let name = Name::new(&args.name).map_err(tenure::Error::from)?;
     let operator = context.operate().await?;
     // A drop that finds nothing is answered as one that was done: look first.
-    let which = tenure::WhichNames::Named(vec![name.clone()]);
+    let which = tenure::naming::WhichNames::Named(vec![name.clone()]);
     if operator.names(which).await?.bindings.is_empty() {
         let namespace = &context.namespace;
         let what =

@@ -2,10 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{
-    Amended, ElectionName, Happening, JournalStream, Journalled, MemberId, Operator, ReleaseCause,
-    TermNumber,
-};
+use tenure::journal::{Happening, JournalStream, Journalled, ReleaseCause};
+use tenure::views::Amended;
+use tenure::{ElectionName, MemberId, Operator, TermNumber};
 use tenure_api::{Cause, Resigned, Successor, millis, span};
 
 use crate::args::ResignArgs;

@@ -1,6 +1,6 @@
 //! `tenure restored`: the store was restored, and numbers must not come again.
 
-use tenure::Amended;
+use tenure::views::Amended;
 use tenure_api::Restored;
 
 use crate::context::Context;

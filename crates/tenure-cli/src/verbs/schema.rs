@@ -14,7 +14,7 @@ const VERSION: u32 = 1;
 pub(crate) fn run(context: &Context, args: &SchemaArgs) -> Outcome {
     // A whole URL stands for its scheme.
     let kind = args.kind.split(':').next().unwrap_or_default();
-    let Some(sql) = tenure::schema(kind)? else {
+    let Some(sql) = tenure::store::schema(kind)? else {
         return Err(Failure::usage(format!("the store {kind} has no tables to make")));
     };
     let sql = match args.from {

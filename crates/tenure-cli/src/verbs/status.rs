@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use tenure::{ElectionView, Operator, PastTerm, ReleaseCause, WhichNames};
+use tenure::journal::{PastTerm, ReleaseCause};
+use tenure::naming::WhichNames;
+use tenure::{ElectionView, Operator};
 use tenure_api::{
     Cause, Election, Ended, Metadata, NameCounts, Status, StatusOfAll, StatusOfOne, StoreHealth,
     because, span,

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tenure::{ElectionName, Entry, Happening, Journalled, MemberRef, Operator, Seq};
+use tenure::journal::{Entry, Happening, Journalled, Seq};
+use tenure::views::MemberRef;
+use tenure::{ElectionName, Operator};
 
 use crate::args::WatchArgs;
 use crate::context::{Context, election_name};

@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use tenure::{MemberRef, Rev};
+use tenure::naming::Rev;
+use tenure::views::MemberRef;
 use tenure_api::{BoundName, NameChange, NameNews, NameOwners};
 use tenure_registry::{Change, Found, NameLooks};
 

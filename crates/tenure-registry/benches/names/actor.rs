@@ -6,7 +6,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tenure::{BootClock, Tenure, Value};
+use tenure::Tenure;
+use tenure::naming::Value;
+use tenure::store::BootClock;
 use tenure_registry::{Change, Registry};
 use tokio_postgres::{AsyncMessage, NoTls};
 

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{Tenure, Value};
+use tenure::Tenure;
+use tenure::naming::Value;
 use tenure_registry::{Registered, Registry};
 
 use crate::Outcome;

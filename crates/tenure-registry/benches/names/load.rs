@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{MemberRef, Namespace, Tenure};
+use tenure::views::MemberRef;
+use tenure::{Namespace, Tenure};
 use tenure_registry::Registry;
 use tenure_store::Store;
 

@@ -5,7 +5,8 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use tenure::{Tenure, Value};
+use tenure::Tenure;
+use tenure::naming::Value;
 use tenure_registry::Registry;
 
 use crate::report::Report;

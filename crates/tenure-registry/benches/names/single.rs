@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use tenure::{Namespace, Tenure, Value};
+use tenure::naming::Value;
+use tenure::{Namespace, Tenure};
 use tenure_registry::Registry;
 
 use crate::Outcome;

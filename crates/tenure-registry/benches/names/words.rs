@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tenure::{Binding, ElectionName, Incarnation, MemberId, MemberRef, Name, Namespace, Value};
+use tenure::naming::{Binding, Name, Value};
+use tenure::views::{Incarnation, MemberRef};
+use tenure::{ElectionName, MemberId, Namespace};
 use tenure_core::{Bid, Bind, BindAnswer, BindOp, Bindings, Claim, Claimed, Claims, Join, Nonce};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::Store;

@@ -10,7 +10,8 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use tenure::{Incarnation, Name, Value};
+use tenure::naming::{Name, Value};
+use tenure::views::Incarnation;
 
 use super::Entry;
 

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use tenure::{Incarnation, MemberId};
+use tenure::MemberId;
+use tenure::views::Incarnation;
 
 use super::*;
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use tenure::{
-    Backoff, Incarnation, MemberView, Mono, Name, NameHints, Names, NamesView, Rev, Tenure, Token,
-};
+use tenure::naming::{Name, NameHints, Names, NamesView, Rev, Token};
+use tenure::store::Backoff;
+use tenure::views::Incarnation;
+use tenure::{MemberView, Mono, Tenure};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use super::{Batch, FIRST_PAUSE, Members, PAUSES, Told, until};

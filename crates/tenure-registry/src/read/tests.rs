@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tenure::{MemberRef, Mono, Name, Rev, Store, Timestamp, Value, WhichNames};
+use tenure::naming::{Name, Rev, Value, WhichNames};
+use tenure::store::Store;
+use tenure::views::MemberRef;
+use tenure::{Mono, Timestamp};
 use tenure_core::{Bind, BindOp, Bindings, Nonce};
 use tenure_store::{Clock, MemoryStore};
 use tenure_testkit::requests;

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{MemberRef, Namespace, Tenure};
+use tenure::views::MemberRef;
+use tenure::{Namespace, Tenure};
 use tenure_core::{Bid, Claim, Heartbeat, Nonce};
 use tenure_postgres::PostgresStore;
 use tenure_store::Store;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tenure::{ElectionName, Incarnation, MemberId, MemberRef, Namespace, Term};
+use tenure::views::{Incarnation, MemberRef};
+use tenure::{ElectionName, MemberId, Namespace, Term};
 use tenure_core::{Bid, Claim, Claimed, Claims, Heartbeat, Join, Nonce, Release, ReleaseItem};
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::Store;

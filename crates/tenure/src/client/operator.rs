@@ -153,7 +153,8 @@ impl Operator {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-    /// use tenure::{Amended, MemberId, Tenure};
+    /// use tenure::{MemberId, Tenure};
+    /// use tenure::views::Amended;
     ///
     /// let operator = Tenure::operate("memory:").await?;
     /// let evicted = operator.evict(&MemberId::new("web-1")?).await?;
@@ -188,7 +189,8 @@ impl Operator {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
     /// use std::time::Duration;
-    /// use tenure::{Purge, Tenure};
+    /// use tenure::Tenure;
+    /// use tenure::store::Purge;
     ///
     /// let operator = Tenure::operate("memory:").await?;
     /// let mut next = Some(Purge::older_than(Duration::from_secs(90 * 24 * 60 * 60)));

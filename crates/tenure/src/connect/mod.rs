@@ -175,9 +175,9 @@ pub(crate) fn given(store: SharedStore) -> Box<dyn Target> {
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")]
-/// assert!(tenure::schema("sqlite")?.unwrap().contains("CREATE TABLE"));
-/// assert_eq!(tenure::schema("memory")?, None);
-/// assert!(tenure::schema("postgrse").is_err());
+/// assert!(tenure::store::schema("sqlite")?.unwrap().contains("CREATE TABLE"));
+/// assert_eq!(tenure::store::schema("memory")?, None);
+/// assert!(tenure::store::schema("postgrse").is_err());
 /// # Ok::<(), tenure::Error>(())
 /// ```
 pub fn schema(store: &str) -> Result<Option<Cow<'static, str>>> {

@@ -39,7 +39,8 @@ pub enum Journalled {
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-/// use tenure::{Journalled, Seq, Tenure};
+/// use tenure::Tenure;
+/// use tenure::journal::{Journalled, Seq};
 ///
 /// let tenure = Tenure::connect("memory:").await?;
 /// let _leadership = tenure.election("nightly").campaign().await?;

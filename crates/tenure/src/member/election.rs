@@ -11,11 +11,12 @@ use tokio::sync::oneshot;
 use tracing::Instrument;
 
 use crate::feed::Observer;
+use crate::journal::PastTerm;
 use crate::member::Shared;
 use crate::member::driver::{Campaigned, Command, OutcomeSender, Patience};
 use crate::member::reign::{Phase, Reign};
 use crate::member::subscription::{HoldingSubscription, Subscription};
-use crate::{Attempt, Error, Leadership, OperatorElection, PastTerm, Result};
+use crate::{Attempt, Error, Leadership, OperatorElection, Result};
 
 /// An election: stand for it, lead it, follow it, steer it.
 ///

@@ -33,7 +33,8 @@ use tenure_core::{Name, NameAnswer, NameWish, TermRef, Value, WhichNames};
 use tenure_store::{Error as StoreError, ErrorKind};
 
 use crate::member::names::{Names, refused};
-use crate::{Leadership, NameError, Result};
+use crate::naming::NameError;
+use crate::{Leadership, Result};
 
 /// The key of the number in the index of the value.
 const TERM: &str = "term";

@@ -18,8 +18,9 @@ use crate::feed::Hints;
 use crate::member::Shared;
 use crate::member::driver::{Command, NameCommand, NameOutcome, wait_for_end};
 use crate::member::owned::Owned;
+use crate::naming::NameError;
 use crate::stream::{Stepping, Steps};
-use crate::{Error, Leadership, NameError, Result, Tenure};
+use crate::{Error, Leadership, Result, Tenure};
 
 /// The names of a member's namespace, from [`Tenure::names`]. The crate `tenure-registry`
 /// builds a registry with local lookups on it.
@@ -27,7 +28,7 @@ use crate::{Error, Leadership, NameError, Result, Tenure};
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-/// use tenure::{Name, NameError, Value};
+/// use tenure::naming::{Name, NameError, Value};
 ///
 /// let tenure = tenure::Tenure::connect("memory:").await?;
 /// let name = Name::new("user/42")?;
@@ -154,7 +155,8 @@ impl Names {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-    /// use tenure::{Name, Tenure, Value};
+    /// use tenure::Tenure;
+    /// use tenure::naming::{Name, Value};
     ///
     /// let names = Tenure::connect("memory:").await?.names();
     /// let name = Name::new("user/42")?;

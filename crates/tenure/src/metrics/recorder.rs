@@ -28,7 +28,8 @@ use super::{Metric, Metrics};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 /// use std::sync::Arc;
-/// use tenure::{MetricsRecorder, Tenure};
+/// use tenure::Tenure;
+/// use tenure::measures::MetricsRecorder;
 ///
 /// // Install a recorder first, for example metrics-exporter-prometheus.
 /// let recorder = Arc::new(MetricsRecorder::new());
