@@ -8,6 +8,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use http::StatusCode;
 use http::request::Parts;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use tenure::ElectionName;
 
 use crate::App;
@@ -57,15 +58,16 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Asked<T> {
     }
 }
 
-/// A body in JSON.
+/// A body in JSON, which is an object. An array would be taken for the fields in their order.
 pub(crate) struct Body<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
-        let body = Json::from_request(request, app).await;
-        body.map(|Json(body)| Self(body)).map_err(|rejection: JsonRejection| {
+        let body: Result<Json<Map<String, Value>>, _> = Json::from_request(request, app).await;
+        let refused = |problem: Problem| problem.remedy("/openapi.json has the schema of the body");
+        let Json(fields) = body.map_err(|rejection: JsonRejection| {
             let text = rejection.body_text();
             let problem = match rejection.status() {
                 StatusCode::PAYLOAD_TOO_LARGE => {
@@ -74,7 +76,9 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
                 }
                 _ => Problem::bad_request(text),
             };
-            problem.remedy("/openapi.json has the schema of the body")
-        })
+            refused(problem)
+        })?;
+        let body = serde_json::from_value(Value::Object(fields)).map(Self);
+        body.map_err(|error| refused(Problem::bad_request(error.to_string())))
     }
 }
