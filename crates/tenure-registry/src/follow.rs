@@ -14,7 +14,8 @@
 //! - **The store forgot what this process owns** (it was promoted or restored). It answers
 //!   with all names, under a revision that may be lower or higher than the copy's. What was
 //!   registered before the question and is not in the answer is lost, and its owner is told
-//!   at once (M6).
+//!   at once (M6). It is asked for all names, too, if it stands before what a registration was
+//!   given: the copy may not have read that one yet.
 //! - **The member is shut down.** The task ends, and with it every wait and every watch.
 
 mod task;

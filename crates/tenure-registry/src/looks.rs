@@ -122,7 +122,7 @@ impl NameLooks {
         let asked = BootClock::read();
         let since = if self.has_begun { self.copy.stand().rev } else { Rev::START };
         let ask = |which| self.operator.names(which);
-        let view = changed(ask, since, true, self.writer.answered()).await?;
+        let view = changed(ask, since, Rev::START, true, self.writer.answered()).await?;
         let resumed = match (self.has_begun, self.resume) {
             (false, Some(from)) => Some((from, ask(WhichNames::Since(from)).await?)),
             _ => None,

@@ -7,6 +7,10 @@
 //!   anybody ended that life, the names that did not change meanwhile are in no later answer
 //!   either. So a life that the answer before did not name as an owner is looked at by
 //!   itself: if it has a name from before that answer, all names are read (R1).
+//! - **The store forgot a registration before the copy had read it.** The copy asks from a
+//!   revision that the store still has, and is told that nothing changed. What this process
+//!   was given by a registration is newer than that answer: so all names are read, and its
+//!   owner finds that the name is not among them (M6).
 
 use std::collections::HashSet;
 
@@ -14,11 +18,13 @@ use tenure::naming::{Binding, NamesView, Rev, WhichNames};
 use tenure::views::MemberRef;
 
 /// What changed since a revision, or all names: then the view is [whole](NamesView::whole).
-/// `owners` are the lives that owned names by the answer before. Where the store cannot tell
-/// what changed, it is always all names.
+/// `given` is the newest revision of a registration of this process, `owners` are the lives
+/// that owned names by the answer before. Where the store cannot tell what changed, it is
+/// always all names.
 pub(crate) async fn changed<F>(
     ask: impl Fn(WhichNames) -> F,
     since: Rev,
+    given: Rev,
     tells: bool,
     owners: &HashSet<MemberRef>,
 ) -> tenure::Result<NamesView>
@@ -32,7 +38,8 @@ where
         return Ok(NamesView { owners, whole: true, ..view });
     }
     let view = ask(WhichNames::Since(since)).await?;
-    if since > Rev::START && !view.whole && !is_one_back(&ask, &view, since, owners).await? {
+    let may_be_changes = since > Rev::START && !view.whole && view.rev >= given;
+    if may_be_changes && !is_one_back(&ask, &view, since, owners).await? {
         return Ok(view);
     }
     match view.whole || since == Rev::START {

@@ -36,6 +36,9 @@ pub(super) struct Task {
     batches: broadcast::Sender<Batch>,
     /// What this process owns, by its own registrations.
     own: HashMap<Name, Own>,
+    /// The newest revision that a registration of this process was given, unless the store
+    /// was found to have forgotten it.
+    given: Rev,
     /// How many looks have begun.
     looks: u64,
     reach: watch::Sender<Option<Rev>>,
@@ -90,6 +93,7 @@ impl Task {
             names: tenure.names(),
             tenure: tenure.clone(),
             own: HashMap::new(),
+            given: Rev::START,
             looks: 0,
             pauses: PAUSES,
             waiting: Vec::new(),
@@ -162,12 +166,13 @@ impl Task {
         let mut again = false;
         let since = if self.writer.is_partial() { Rev::START } else { self.copy.stand().rev };
         let names = self.names.clone();
+        let given = self.given;
         let tells = self.tells;
         let tenure = self.tenure.clone();
         let owners = self.writer.answered().clone();
         let is_due = self.members.load().asked + self.every / 2 <= asked;
         let answer = async {
-            let view = changed(|which| names.read(which), since, tells, &owners).await?;
+            let view = changed(|which| names.read(which), since, given, tells, &owners).await?;
             Ok::<_, tenure::Error>((
                 view,
                 if is_due { Some(tenure.members().await?) } else { None },
@@ -194,6 +199,10 @@ impl Task {
         match answered {
             Ok((view, members)) => {
                 self.pauses.reset();
+                if view.rev < self.given && self.given == given {
+                    // All names were read for it, once.
+                    self.given = view.rev;
+                }
                 self.take(view, members, asked);
                 // Who stopped waiting need not know.
                 for seen in waiting {
@@ -287,6 +296,7 @@ impl Task {
                 let looks = self.looks;
                 let own = bindings.iter().map(|b| (b.name.clone(), Own { token: b.token, looks }));
                 self.own.extend(own);
+                self.given = bindings.iter().map(|b| b.rev).fold(self.given, Rev::max);
                 if self.is_asking {
                     let named = bindings.iter().map(|b| (b.name.clone(), b.clone()));
                     self.meanwhile.extend(named);

@@ -36,6 +36,8 @@ struct World {
     store: MemoryStore,
     copy: Arc<Copy>,
     writer: Writer,
+    /// The newest revision that a registration of this process was given.
+    given: Rev,
     /// What was asked of the store.
     asked: Vec<WhichNames>,
 }
@@ -46,7 +48,7 @@ impl World {
         let store = MemoryStore::with_clock(clock.clone());
         let copy = Arc::new(Copy::new());
         let writer = Writer::new(copy.clone());
-        Self { clock, store, copy, writer, asked: Vec::new() }
+        Self { clock, store, copy, writer, given: Rev::START, asked: Vec::new() }
     }
 
     async fn owner(&self, id: &str, life: u128) -> MemberRef {
@@ -79,7 +81,7 @@ impl World {
             asked.lock().unwrap().push(which.clone());
             async move { Ok(store.names(&requests::ns(), &which).await?) }
         };
-        let view = changed(ask, since, true, self.writer.answered()).await.unwrap();
+        let view = changed(ask, since, self.given, true, self.writer.answered()).await.unwrap();
         self.asked = asked.into_inner().unwrap();
         self.writer.apply(view, Mono::from_millis(1), &Meanwhile::new());
         let mut names: Vec<_> =
@@ -141,4 +143,23 @@ async fn a_new_life_does_not_make_all_names_be_read() {
     world.binds(&b, "b2").await;
     assert_eq!(world.reads().await, ["a1", "b1", "b2"]);
     assert!(matches!(&world.asked[..], [WhichNames::Since(_)]), "{:?}", world.asked);
+}
+
+/// M6: a store that stands before what this process was given has forgotten it, also where it
+/// still has the copy's revision: all names are read.
+#[tokio::test]
+async fn a_store_that_stands_before_a_registration_is_asked_for_all_names() {
+    let mut world = World::new();
+    let a = world.owner("a", 1).await;
+    world.binds(&a, "a1").await;
+    assert_eq!(world.reads().await, ["a1"]);
+    world.given = world.copy.stand().rev;
+    world.reads().await;
+    assert!(matches!(&world.asked[..], [WhichNames::Since(_)]), "{:?}", world.asked);
+    world.given = Rev::new(world.given.get() + 1);
+    assert_eq!(world.reads().await, ["a1"]);
+    let [WhichNames::Since(since), WhichNames::Since(Rev::START)] = &world.asked[..] else {
+        panic!("{:?}", world.asked)
+    };
+    assert!(*since > Rev::START);
 }
