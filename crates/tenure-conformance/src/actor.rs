@@ -24,7 +24,7 @@ pub(crate) struct Actor {
     /// What a join, a heartbeat or a claim states unless told otherwise.
     pub(crate) ttl: Duration,
     /// Whether a term may be handed to it, as its next join says.
-    pub(crate) takes_over: bool,
+    pub(crate) inherits: bool,
     nonce: AtomicU64,
     held: Mutex<Vec<TermRef>>,
 }
@@ -55,17 +55,17 @@ impl How {
 impl Actor {
     pub(crate) fn new(store: SharedStore, ns: Namespace, me: MemberRef, ttl: Duration) -> Self {
         let profile = Profile::default();
-        let takes_over = false;
+        let inherits = false;
         let nonce = AtomicU64::new(0);
         let held = Mutex::default();
-        Self { store, ns, me, profile, ttl, takes_over, nonce, held }
+        Self { store, ns, me, profile, ttl, inherits, nonce, held }
     }
 
     pub(crate) async fn join(&self, supersede: bool) -> Outcome<Joined> {
         let join = Join::new(self.me.clone(), self.ttl)
             .with_profile(self.profile.clone())
             .with_supersede(supersede)
-            .with_takes_over(self.takes_over);
+            .with_inherits(self.inherits);
         Ok(self.store.join(&self.ns, &join).await?)
     }
 
@@ -260,11 +260,11 @@ impl Actor {
         &self,
         items: Vec<ReleaseItem>,
         heir_grace: Duration,
-        hand_over: Duration,
+        confirm_within: Duration,
     ) -> Outcome {
         let release = Release::new(self.me.clone(), items)
             .with_heir_grace(heir_grace)
-            .with_hand_over(hand_over);
+            .with_confirm_within(confirm_within);
         self.store.release(&self.ns, &release).await?;
         for item in &release.items {
             self.forget(item);

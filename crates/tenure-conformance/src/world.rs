@@ -105,7 +105,7 @@ impl<'h> World<'h> {
     /// A member that a term may be handed to.
     pub(crate) async fn taker(&self, id: &str) -> Outcome<Actor> {
         let mut actor = self.life(id).await?;
-        actor.takes_over = true;
+        actor.inherits = true;
         actor.enter().await?;
         Ok(actor)
     }

@@ -284,9 +284,9 @@ impl Settings {
         self.ttl
     }
 
-    /// How long a term that is handed over stands without a confirmation by the heir:
-    /// enough for the margin, and as much again to confirm it in.
-    pub fn unconfirmed_grace(&self) -> Duration {
+    /// How long an heir that was elected has to confirm its term: enough for the margin,
+    /// and as much again.
+    pub fn confirm_within(&self) -> Duration {
         (self.heir_grace() + self.margin * 2).min(self.ttl)
     }
 

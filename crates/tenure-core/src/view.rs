@@ -84,7 +84,7 @@ pub struct Holder {
     /// over and not yet taken on, it is no more than what that has left.
     pub remaining: Duration,
     /// Whether the term was handed over to it and it has not taken it on yet:
-    /// see [`Release::hand_over`](crate::Release::hand_over).
+    /// see [`Release::confirm_within`](crate::Release::confirm_within).
     pub unconfirmed: bool,
 }
 

@@ -63,7 +63,7 @@ pub struct Config {
     /// all.
     pub hints: bool,
     /// Whether a release elects the heir in the same step.
-    pub hands_over: bool,
+    pub elects_heirs: bool,
     /// The trouble.
     pub budget: Budget,
     /// Situations that must have been met.
@@ -92,7 +92,7 @@ impl Config {
             horizon: 9,
             heals_at: None,
             hints: false,
-            hands_over: false,
+            elects_heirs: false,
             budget: Budget {
                 late: 0,
                 cuts: 0,
@@ -286,7 +286,7 @@ fn more_of_everything() -> Vec<Config> {
         },
         Config {
             hints: true,
-            hands_over: true,
+            elects_heirs: true,
             horizon: 2,
             budget: Budget { resigns: 1, ..Budget::default() },
             must: &[Elected, HandedOver],

@@ -179,7 +179,7 @@ impl World {
             native_watch: config.hints,
             batch: 10,
             in_steps: false,
-            hands_over: config.hands_over,
+            elects_heirs: config.elects_heirs,
         };
         let mut machine = Machine::new(id, Profile::default(), Config::settings()?, traits, seed);
         machine.steady();

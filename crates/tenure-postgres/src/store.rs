@@ -294,7 +294,7 @@ impl Store for PostgresStore {
             capabilities.watch = Watch::Polled(self.inner.options.poll);
         }
         capabilities.transactional_fence = true;
-        capabilities.hands_over = true;
+        capabilities.elects_heirs = true;
         capabilities.batch = BATCH;
         capabilities.names = Some(NameTraits::ALL);
         capabilities

@@ -23,14 +23,14 @@ const NOTHING: Duration = Duration::from_micros(1);
 async fn couple(store: &PostgresStore) -> (Term, MemberRef) {
     let term = leader(store, "a", 1, "e").await;
     let heir = member("b", 2);
-    let taking = Join { takes_over: true, ..join(&heir) };
+    let taking = Join { inherits: true, ..join(&heir) };
     store.join(&ns(), &taking).await.unwrap();
     held(store.claim(&ns(), &claim(&heir, "e", 1)).await.unwrap());
     (term, heir)
 }
 
 async fn hand_over(store: &PostgresStore, term: &Term, stands: Duration) {
-    let given = Release { hand_over: stands, heir_grace: LONG, ..release(term) };
+    let given = Release { confirm_within: stands, heir_grace: LONG, ..release(term) };
     store.release(&ns(), &given).await.unwrap();
 }
 
@@ -104,7 +104,7 @@ async fn a_release_says_that_it_waited_for_a_lock() {
     let blocking = blocker.transaction().await.unwrap();
     let ask = format!("SELECT {}.ask_step_down('default', 'nothing')", place.schema);
     blocking.batch_execute(&ask).await.unwrap();
-    let given = Release { hand_over: LONG, ..release(&term) };
+    let given = Release { confirm_within: LONG, ..release(&term) };
     let refused = store.release(&ns(), &given).await.unwrap_err();
     assert!(refused.to_string().contains("lock"), "{refused}");
     assert!(!refused.may_have_applied(), "{refused}");
@@ -231,7 +231,7 @@ async fn what_was_handed_over_is_handed_on_after_a_promotion() {
     let store = place.open().await;
     let (term, heir) = couple(&store).await;
     hand_over(&store, &term, LONG).await;
-    let again = Join { takes_over: true, ..join(&term.member) };
+    let again = Join { inherits: true, ..join(&term.member) };
     store.join(&ns(), &again).await.unwrap();
     held(store.claim(&ns(), &claim(&term.member, "e", 2)).await.unwrap());
     place.sql(PROMOTED).await;
@@ -279,7 +279,7 @@ async fn of_many_terms_at_once_the_vacancies_are_kept() {
     let place = Place::new();
     let store = place.open().await;
     let (term, heir) = couple(&store).await;
-    let mut given = Release { hand_over: LONG, heir_grace: LONG, ..release(&term) };
+    let mut given = Release { confirm_within: LONG, heir_grace: LONG, ..release(&term) };
     for n in 1..=8 {
         let name = format!("e{n}");
         let next = won(store.claim(&ns(), &claim(&term.member, &name, 1)).await.unwrap());

@@ -109,11 +109,11 @@ async fn a_promoted_copy_hands_over_above_what_it_forgot() {
     let store = pair.open().await;
     let term = leader(&store, "a", 1, "e").await;
     let heir = member("b", 2);
-    let taking = Join { takes_over: true, ..join(&heir) };
+    let taking = Join { inherits: true, ..join(&heir) };
     store.join(&ns(), &taking).await.unwrap();
     held(store.claim(&ns(), &claim(&heir, "e", 1)).await.unwrap());
     pair.part().await;
-    let given = Release { hand_over: TTL, ..release(&term) };
+    let given = Release { confirm_within: TTL, ..release(&term) };
     store.release(&ns(), &given).await.unwrap();
     assert_eq!(view(&store, "e").await.number, term.number.next());
 

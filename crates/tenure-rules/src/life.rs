@@ -56,7 +56,7 @@ impl<R: WriteRows> Step<'_, R> {
     /// A repeated request: as if it were the first, except that it is not news.
     fn join_again(&mut self, mut row: MemberRow, join: &Join) -> Result<Joined, R::Error> {
         row.profile = join.profile.clone();
-        row.takes_over = join.takes_over;
+        row.inherits = join.inherits;
         self.rows.put_member(&row)?;
         self.rows.renew_member(&join.member, self.at.now, join.ttl)?;
         Ok(Joined::In { attention: row.attention, seq: self.rows.seq() })
@@ -114,7 +114,7 @@ impl<R: WriteRows> Step<'_, R> {
             joined_at: self.at.wall,
             attention: 0,
             condemned: false,
-            takes_over: join.takes_over,
+            inherits: join.inherits,
             holds: 0,
         };
         self.rows.add_member(&row)?;

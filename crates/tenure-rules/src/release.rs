@@ -10,7 +10,7 @@ pub fn release<R: WriteRows>(rows: &mut R, at: Moment, release: &Release) -> Res
     Step::run(rows, at, |step| {
         // The heir that is elected in this step gets a number that was never given out (rule M6),
         // also when it is given up by one whom the store knows only from before a rollback.
-        if !release.hand_over.is_zero() && step.view().recorded(&release.member)?.is_some() {
+        if !release.confirm_within.is_zero() && step.view().recorded(&release.member)?.is_some() {
             step.catch_up(release.seen)?;
         }
         release.items.iter().try_for_each(|item| step.release_item(release, item))
@@ -35,7 +35,7 @@ impl<R: WriteRows> Step<'_, R> {
             let keep = Keep {
                 successor: item.successor.as_ref(),
                 grace: release.heir_grace,
-                hand_over: release.hand_over,
+                confirm_within: release.confirm_within,
             };
             self.vacate(&mut election, item.cause, &keep)?;
         }

@@ -34,8 +34,8 @@ pub struct MemberRow {
     pub attention: u64,
     /// Evicted, but what it holds stays its own until its ttl has run out.
     pub condemned: bool,
-    /// Whether a term may be handed to it.
-    pub takes_over: bool,
+    /// Whether it may be elected as an heir: see [`Join::inherits`](tenure_core::Join::inherits).
+    pub inherits: bool,
     /// How many terms it holds.
     pub holds: u32,
 }

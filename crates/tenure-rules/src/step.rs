@@ -43,8 +43,8 @@ pub(crate) struct Keep<'a> {
     /// The candidate it is kept for, and how long, instead of the preferred one.
     pub(crate) successor: Option<&'a (MemberId, Duration)>,
     pub(crate) grace: Duration,
-    /// See [`Release::hand_over`](tenure_core::Release::hand_over).
-    pub(crate) hand_over: Duration,
+    /// See [`Release::confirm_within`](tenure_core::Release::confirm_within).
+    pub(crate) confirm_within: Duration,
 }
 
 /// The candidate that is next, how long a vacancy is kept for it, and how long a term
@@ -264,7 +264,7 @@ impl<'a, R: WriteRows> Step<'a, R> {
 
     /// The candidate that is next. Where nothing is kept for it, nobody is looked for.
     fn heir(&self, election: &ElectionRow, keep: &Keep<'_>) -> Result<Option<Heir>, R::Error> {
-        if keep.successor.is_none() && keep.grace.is_zero() && keep.hand_over.is_zero() {
+        if keep.successor.is_none() && keep.grace.is_zero() && keep.confirm_within.is_zero() {
             return Ok(None);
         }
         let standing = self.view().standing(&election.name)?;
@@ -273,7 +273,7 @@ impl<'a, R: WriteRows> Step<'a, R> {
             return Ok(None);
         };
         let named = keep.successor.is_some_and(|(id, _)| *id == heir.member.member.id);
-        let unconfirmed = if named { grace } else { keep.hand_over };
+        let unconfirmed = if named { grace } else { keep.confirm_within };
         Ok(Some(Heir { member: heir.member.clone(), grace, unconfirmed }))
     }
 
@@ -331,8 +331,8 @@ pub(crate) enum Origin {
 /// Whether the election goes to the heir at once: it is not paused (rule E6), and both
 /// sides want it.
 fn is_handed_over(election: &ElectionRow, heir: &Heir, keep: &Keep<'_>) -> bool {
-    let wanted = !keep.hand_over.is_zero() && !heir.unconfirmed.is_zero();
-    wanted && heir.member.takes_over && election.paused.is_none()
+    let wanted = !keep.confirm_within.is_zero() && !heir.unconfirmed.is_zero();
+    wanted && heir.member.inherits && election.paused.is_none()
 }
 
 impl ElectionRow {

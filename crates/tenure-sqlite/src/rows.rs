@@ -82,7 +82,7 @@ impl Member {
                 joined_at: Timestamp::from_unix_millis(row.get("joined_at")?),
                 attention: row.get("attention")?,
                 condemned: row.get("condemned")?,
-                takes_over: row.get("takes_over")?,
+                inherits: row.get("takes_over")?,
                 holds: row.get("holds")?,
             },
         })

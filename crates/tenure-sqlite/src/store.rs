@@ -356,7 +356,7 @@ impl Store for SqliteStore {
         capabilities.watch = if native { Watch::Native } else { Watch::Polled(poll) };
         capabilities.transactional_fence = true;
         capabilities.proof_of_death = self.inner.shared.options.prove_death;
-        capabilities.hands_over = true;
+        capabilities.elects_heirs = true;
         capabilities.batch = BATCH;
         capabilities.names = Some(NameTraits::ALL);
         capabilities

@@ -139,7 +139,7 @@ impl World {
         let join = Join::new(self.life(space, id), self.dice.span(1, 4))
             .with_profile(profile)
             .with_supersede(!self.dice.one_in(4))
-            .with_takes_over(self.dice.one_in(2));
+            .with_inherits(self.dice.one_in(2));
         both!(self.join(space, &join));
     }
 
@@ -182,7 +182,7 @@ impl World {
         };
         let release = Release::new(self.life(space, id), [item])
             .with_heir_grace(self.dice.span(0, 2))
-            .with_hand_over(self.dice.span(0, 2));
+            .with_confirm_within(self.dice.span(0, 2));
         both!(self.release(space, &release));
     }
 

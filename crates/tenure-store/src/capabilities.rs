@@ -79,9 +79,9 @@ pub struct Capabilities {
     pub transactional_fence: bool,
     /// A dead process of this host is known to be dead at once (rule M4).
     pub proof_of_death: bool,
-    /// A release can hand a term over to its heir in the same step: see
-    /// [`Release::hand_over`](tenure_core::Release::hand_over).
-    pub hands_over: bool,
+    /// A release can elect the heir in the same step: see
+    /// [`Release::confirm_within`](tenure_core::Release::confirm_within).
+    pub elects_heirs: bool,
     /// The most bids, releases or changes of names in one request.
     pub batch: usize,
     /// What the store can do with names; `None` if it keeps none.
@@ -90,8 +90,8 @@ pub struct Capabilities {
 
 impl Capabilities {
     /// A store called `name` that judges by its own clock, keeps a journal and
-    /// watches natively, without a transactional fence, proof of death, handing over,
-    /// names or a number of its own. Change what is different.
+    /// watches natively, without a transactional fence, proof of death, electing
+    /// heirs, names or a number of its own. Change what is different.
     #[must_use]
     pub fn judging(name: &'static str) -> Self {
         Self {
@@ -103,7 +103,7 @@ impl Capabilities {
             journal: true,
             transactional_fence: false,
             proof_of_death: false,
-            hands_over: false,
+            elects_heirs: false,
             batch: 1_000,
             names: None,
         }
@@ -166,7 +166,7 @@ impl Capabilities {
             native_watch: self.watch == Watch::Native,
             batch: self.batch,
             in_steps: self.judge == Judge::Observer,
-            hands_over: self.hands_over,
+            elects_heirs: self.elects_heirs,
         }
     }
 }

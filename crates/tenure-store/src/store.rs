@@ -87,10 +87,10 @@ use crate::{Capabilities, Result};
 ///
 /// # Handing over
 ///
-/// A store that says so ([`Capabilities::hands_over`]) elects the heir in the
+/// A store that says so ([`Capabilities::elects_heirs`]) elects the heir in the
 /// step of the [`release`](Self::release) itself, if the release asks for it
-/// ([`Release::hand_over`]), the heir joined with
-/// [`takes_over`](tenure_core::Join::takes_over), the election is not paused,
+/// ([`Release::confirm_within`]), the heir joined with
+/// [`inherits`](tenure_core::Join::inherits), the election is not paused,
 /// and nothing else keeps a new term from beginning. The journal then has
 /// `Released` without an heir, followed by `Elected`; a follower of hints is told
 /// of the election, not of a vacancy.

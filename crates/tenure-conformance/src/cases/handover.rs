@@ -38,7 +38,7 @@ struct Cast {
 /// Everybody, for a store that hands over. Of another, what it does instead is
 /// checked, and there is nobody.
 async fn cast(world: &World<'_>) -> Outcome<Option<Cast>> {
-    if !hands_over(world).await {
+    if !elects_heirs(world).await {
         return keeps_instead(world).await.map(|()| None);
     }
     gather(world).await.map(Some)
@@ -54,8 +54,8 @@ async fn gather(world: &World<'_>) -> Outcome<Cast> {
     Ok(Cast { a, term, heir, other })
 }
 
-async fn hands_over(world: &World<'_>) -> bool {
-    world.capabilities().await.hands_over
+async fn elects_heirs(world: &World<'_>) -> bool {
+    world.capabilities().await.elects_heirs
 }
 
 /// The other way: a store that denies it does what a release did before, and its
@@ -170,7 +170,7 @@ pub(crate) async fn the_heir_can_find_what_it_was_handed(world: &World<'_>) -> O
 /// taking it on is no news.
 pub(crate) async fn the_journal_tells_of_a_release_and_an_election(world: &World<'_>) -> Outcome {
     let capabilities = world.capabilities().await;
-    if !capabilities.hands_over || !capabilities.journal {
+    if !capabilities.elects_heirs || !capabilities.journal {
         return keeps_instead(world).await;
     }
     let Cast { a, term, heir, .. } = gather(world).await?;
@@ -264,7 +264,7 @@ pub(crate) async fn nobody_is_handed_a_term_unasked(world: &World<'_>) -> Outcom
     // Of two joins the later one counts.
     let term = other.win("again").await?;
     heir.lose("again").await?;
-    heir.takes_over = false;
+    heir.inherits = false;
     heir.enter().await?;
     other.hand_over(&term, world.long()).await?;
     kept_for(world, &heir, &term).await
@@ -273,7 +273,7 @@ pub(crate) async fn nobody_is_handed_a_term_unasked(world: &World<'_>) -> Outcom
 /// E2, N2: several at once, each on its own: to its own heir, or kept where that is
 /// not to be. One heartbeat takes on several.
 pub(crate) async fn several_are_handed_over_at_once_each_to_its_heir(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
+    if !elects_heirs(world).await {
         return keeps_instead(world).await;
     }
     let a = world.member("a").await?;
@@ -339,7 +339,7 @@ pub(crate) async fn a_paused_election_is_not_handed_over(world: &World<'_>) -> O
 /// B4, C1: at no moment in between is the election free for one who is quick.
 pub(crate) async fn of_many_who_race_only_the_heir_leads(world: &World<'_>) -> Outcome {
     const RACERS: usize = 6;
-    if !hands_over(world).await {
+    if !elects_heirs(world).await {
         return keeps_instead(world).await;
     }
     let a = Arc::new(world.member("a").await?);

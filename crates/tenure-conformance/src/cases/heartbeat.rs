@@ -144,7 +144,7 @@ pub(crate) async fn a_heartbeat_answers_as_the_store_claims(world: &World<'_>) -
 /// Whether a heartbeat is answered for each term it names: only where it takes on
 /// what was handed over.
 pub(super) async fn answers_for_terms(world: &World<'_>) -> bool {
-    world.capabilities().await.hands_over
+    world.capabilities().await.elects_heirs
 }
 
 /// E1, B2: a heartbeat that names another's term, or an older one of its own,

@@ -42,7 +42,7 @@ impl Defect {
                     Profile::new(join.profile.endpoints(), text).expect("within the limit");
             }
             Defect::NeverSupersedes => join.supersede = false,
-            Defect::HandsOverToAnybody => join.takes_over = true,
+            Defect::HandsOverToAnybody => join.inherits = true,
             Defect::ForgetsWhatJoinsSaw => join.seen = Told::NOTHING,
             Defect::ForgetsWhatJoinsTell => join.seen.number = TermNumber::NONE,
             _ => {}
@@ -100,11 +100,11 @@ impl Defect {
         let mut release = release.clone();
         release.heir_grace = self.grace(release.heir_grace);
         match self {
-            Defect::NeverHandsOver => release.hand_over = Duration::ZERO,
+            Defect::NeverHandsOver => release.confirm_within = Duration::ZERO,
             Defect::HandsOverInTwoSteps => {
-                (release.heir_grace, release.hand_over) = (Duration::ZERO, Duration::ZERO);
+                (release.heir_grace, release.confirm_within) = (Duration::ZERO, Duration::ZERO);
             }
-            Defect::HandsOverUnasked => release.hand_over = release.heir_grace,
+            Defect::HandsOverUnasked => release.confirm_within = release.heir_grace,
             _ => {}
         }
         let mut withdrawals = Vec::new();
@@ -113,12 +113,12 @@ impl Defect {
             match self {
                 Defect::KeepsNoVacancy => item.successor = None,
                 Defect::OneTimeForAll => {
-                    item.successor.iter_mut().for_each(|(_, time)| *time = release.hand_over);
+                    item.successor.iter_mut().for_each(|(_, time)| *time = release.confirm_within);
                 }
                 Defect::HandsOverForNoTime => {
                     let named = item.successor.iter_mut();
                     named.filter(|(_, time)| time.is_zero()).for_each(|(_, time)| {
-                        *time = release.hand_over;
+                        *time = release.confirm_within;
                     });
                 }
                 Defect::OneCause => item.cause = ReleaseCause::Resigned,

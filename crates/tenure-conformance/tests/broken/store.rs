@@ -217,8 +217,8 @@ impl Store for Broken {
         }
         self.ttls.lock().expect("no panic").insert(join.member.clone(), join.ttl);
         let again = self.bearer(ns, &join.member).await?.as_ref() == Some(&join.member);
-        let takes_over = join.takes_over || again && self.is(Defect::KeepsFirstJoin);
-        self.inner.join(ns, &Join { takes_over, ..join.clone() }).await
+        let inherits = join.inherits || again && self.is(Defect::KeepsFirstJoin);
+        self.inner.join(ns, &Join { inherits, ..join.clone() }).await
     }
 
     async fn heartbeat(&self, ns: &Namespace, beat: &Heartbeat) -> Result<Beat> {
@@ -319,7 +319,7 @@ impl Store for Broken {
         let heirs = self.heirs(ns, &release).await?;
         if self.is(Defect::HandsOverOne) && release.items.len() > 1 {
             let items = release.items.split_off(1);
-            let rest = Release { items, hand_over: Duration::ZERO, ..release.clone() };
+            let rest = Release { items, confirm_within: Duration::ZERO, ..release.clone() };
             self.inner.release(ns, &rest).await?;
         }
         self.inner.release(ns, &release).await?;
@@ -440,7 +440,7 @@ impl Store for Broken {
         let mut capabilities = self.inner.capabilities();
         match self.defect {
             Defect::DeniesJournal => capabilities.journal = false,
-            Defect::DeniesHandingOver => capabilities.hands_over = false,
+            Defect::DeniesHandingOver => capabilities.elects_heirs = false,
             Defect::DeniesNames => capabilities.names = None,
             Defect::DeniesJudging => capabilities.judge = Judge::Observer,
             Defect::ClaimsVary => {

@@ -96,11 +96,11 @@ impl Context<'_> {
         if self.traits.native_watch { self.settings.heir_grace() } else { Duration::ZERO }
     }
 
-    /// How long a term that is handed over stands unconfirmed; zero where nothing is
-    /// handed over, because the store cannot or because its hints come late.
-    pub(super) fn unconfirmed_grace(&self) -> Duration {
-        let can = self.traits.hands_over && self.traits.native_watch;
-        if can { self.settings.unconfirmed_grace() } else { Duration::ZERO }
+    /// How long an heir has to confirm a term; zero where no heir is elected, because the
+    /// store cannot or because its hints come late.
+    pub(super) fn confirm_within(&self) -> Duration {
+        let can = self.traits.elects_heirs && self.traits.native_watch;
+        if can { self.settings.confirm_within() } else { Duration::ZERO }
     }
 }
 

@@ -161,7 +161,7 @@ impl Debts {
         let sent = items.iter().map(|i| (i.election.clone(), i.number)).collect();
         let release = Release::new(life.member.clone(), items)
             .with_heir_grace(cx.heir_grace())
-            .with_hand_over(cx.unconfirmed_grace())
+            .with_confirm_within(cx.confirm_within())
             .with_seen(cx.place.to_tell(cx.decide));
         self.slot.send(cx, Request::Release(release), sent);
     }

@@ -11,7 +11,7 @@
 //! that holds nothing leads before it is answered; any other bids first.
 //!
 //! The giving side is a release like any other, which says how long the term stands
-//! unconfirmed: `Context::unconfirmed_grace`.
+//! unconfirmed: `Context::confirm_within`.
 
 use alloc::vec::Vec;
 use core::time::Duration;

@@ -30,10 +30,10 @@ pub struct StoreTraits {
     /// Whether all but a heartbeat is done in several steps, one after the other,
     /// each of which may take a request's whole time.
     pub in_steps: bool,
-    /// A release can hand a term over to its heir: see [`Release::hand_over`].
+    /// A release can elect the heir in the same step: see [`Release::confirm_within`].
     ///
-    /// [`Release::hand_over`]: crate::Release::hand_over
-    pub hands_over: bool,
+    /// [`Release::confirm_within`]: crate::Release::confirm_within
+    pub elects_heirs: bool,
 }
 
 /// What the machine is fed.

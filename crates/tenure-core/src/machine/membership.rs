@@ -114,7 +114,7 @@ impl Membership {
         let join = Join::new(member.clone(), cx.settings.idle_ttl())
             .with_profile(cx.profile.clone())
             .with_supersede(!self.was_superseded)
-            .with_takes_over(!cx.unconfirmed_grace().is_zero())
+            .with_inherits(!cx.confirm_within().is_zero())
             .with_seen(cx.place.to_tell(cx.decide));
         self.join.send(cx, Request::Join(join), member.clone());
     }

@@ -100,7 +100,7 @@ use crate::{Failed, MemberId, Mono, Name, Profile, Reply, Settings};
 /// use tenure_core::*;
 ///
 /// let traits = StoreTraits {
-///     native_watch: true, batch: 1000, in_steps: false, hands_over: true,
+///     native_watch: true, batch: 1000, in_steps: false, elects_heirs: true,
 /// };
 /// let id = MemberId::new("web-1").unwrap();
 /// let mut machine = Machine::new(id, Profile::default(), Settings::default(), traits, 42);

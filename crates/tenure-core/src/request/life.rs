@@ -19,16 +19,17 @@ pub struct Join {
     /// make room. A member that was itself superseded asks without it, so that
     /// two processes with one id cannot push each other out for ever.
     pub supersede: bool,
-    /// Whether it looks as soon as it is told of a change, so that a term may be
-    /// handed to it: see [`Release::hand_over`](crate::Release::hand_over).
-    pub takes_over: bool,
+    /// Whether a store may elect it as an heir, without a bid. For members that look as soon
+    /// as they are told of a change: see
+    /// [`Release::confirm_within`](crate::Release::confirm_within).
+    pub inherits: bool,
     /// See [`Claim::seen`](crate::Claim::seen).
     pub seen: Told,
 }
 
 impl Join {
     /// Asks for `member` to be let in for `ttl`, in the place of an older life of the
-    /// same id that holds nothing. It publishes nothing, and no term is handed to it.
+    /// same id that holds nothing. It publishes nothing, and is never elected as an heir.
     ///
     /// ```
     /// use core::time::Duration;
@@ -37,13 +38,13 @@ impl Join {
     /// let member = MemberRef::new(MemberId::new("web-1")?, Incarnation::from_u128(1));
     /// let profile = Profile::new(["10.0.0.7:8080"], b"")?;
     /// let join = Join::new(member, Duration::from_secs(10)).with_profile(profile);
-    /// assert!(join.supersede && !join.takes_over);
+    /// assert!(join.supersede && !join.inherits);
     /// # Ok::<(), tenure_core::BadName>(())
     /// ```
     #[must_use]
     pub fn new(member: MemberRef, ttl: Duration) -> Self {
         let profile = Profile::default();
-        Self { member, ttl, profile, supersede: true, takes_over: false, seen: Told::NOTHING }
+        Self { member, ttl, profile, supersede: true, inherits: false, seen: Told::NOTHING }
     }
 
     /// Publishes this.
@@ -58,10 +59,10 @@ impl Join {
         Self { supersede, ..self }
     }
 
-    /// Says whether a term may be handed to it: see [`Join::takes_over`].
+    /// Says whether it may be elected as an heir: see [`Join::inherits`].
     #[must_use]
-    pub fn with_takes_over(self, takes_over: bool) -> Self {
-        Self { takes_over, ..self }
+    pub fn with_inherits(self, inherits: bool) -> Self {
+        Self { inherits, ..self }
     }
 
     /// Says what was seen: see [`Claim::seen`](crate::Claim::seen).
@@ -97,8 +98,9 @@ pub struct Heartbeat {
     pub member: MemberRef,
     /// How long it lives from now on.
     pub ttl: Duration,
-    /// The terms that were handed over to it and that it takes on by this: see
-    /// [`Release::hand_over`](crate::Release::hand_over). Everything else that it holds is renewed unnamed.
+    /// The terms that it inherited and confirms by this: see
+    /// [`Release::confirm_within`](crate::Release::confirm_within). Everything else that it
+    /// holds is renewed unnamed.
     pub held: Vec<TermRef>,
 }
 
@@ -109,7 +111,7 @@ impl Heartbeat {
         Self { member, ttl, held: Vec::new() }
     }
 
-    /// Takes on these terms: see [`Heartbeat::held`].
+    /// Confirms these terms: see [`Heartbeat::held`].
     #[must_use]
     pub fn with_held(self, held: Vec<TermRef>) -> Self {
         Self { held, ..self }
@@ -131,7 +133,7 @@ pub enum Beat {
         /// The journal position, by which a lost hint is made up for;
         /// [`Seq::START`] from a store whose hints cannot be lost unnoticed.
         seq: Seq,
-        /// An answer for each term named, from a store that hands over.
+        /// An answer for each term named, from a store that elects heirs.
         terms: Vec<TermBeat>,
     },
     /// This life is over (rule M1). Join anew.

@@ -14,14 +14,15 @@ pub struct Release {
     pub items: Vec<ReleaseItem>,
     /// How long each vacancy is kept for its preferred candidate.
     pub heir_grace: Duration,
-    /// If not zero, an election goes to its heir in the same step, where the
-    /// store can do that ([`StoreTraits::hands_over`](crate::StoreTraits)) and
-    /// the heir wants it ([`Join::takes_over`](crate::Join::takes_over)). The heir then holds a new term,
-    /// for this long (for as long as a successor who was named is waited for),
-    /// and for good once it has named it in a heartbeat or bid for it. Nothing
-    /// is lost if the heir is dead: the term lapses as a reservation does.
-    pub hand_over: Duration,
-    /// See [`Claim::seen`](crate::Claim::seen). A release that hands over gives out a number,
+    /// How long an heir has to confirm the term that it inherits; zero elects no heir. If
+    /// it is not zero, the heir is elected in the same step, where the store can do that
+    /// ([`StoreTraits::elects_heirs`](crate::StoreTraits)) and the heir allows it
+    /// ([`Join::inherits`](crate::Join::inherits)). It then holds a new term for this long
+    /// (for as long as a successor who was named is waited for), and for good once it has
+    /// named it in a heartbeat or bid for it. Nothing is lost if the heir is dead: the term
+    /// lapses as a reservation does.
+    pub confirm_within: Duration,
+    /// See [`Claim::seen`](crate::Claim::seen). A release that elects an heir gives out a number,
     /// too: a store that was rolled back raises its era before that.
     pub seen: Told,
 }
@@ -46,8 +47,8 @@ impl Release {
     pub fn new(member: MemberRef, items: impl IntoIterator<Item = ReleaseItem>) -> Self {
         let items = items.into_iter().collect();
         let heir_grace = Duration::ZERO;
-        let hand_over = Duration::ZERO;
-        Self { member, items, heir_grace, hand_over, seen: Told::NOTHING }
+        let confirm_within = Duration::ZERO;
+        Self { member, items, heir_grace, confirm_within, seen: Told::NOTHING }
     }
 
     /// Keeps each vacancy: see [`Release::heir_grace`].
@@ -56,10 +57,10 @@ impl Release {
         Self { heir_grace, ..self }
     }
 
-    /// Hands each election over: see [`Release::hand_over`].
+    /// Has the heirs elected in the same step: see [`Release::confirm_within`].
     #[must_use]
-    pub fn with_hand_over(self, hand_over: Duration) -> Self {
-        Self { hand_over, ..self }
+    pub fn with_confirm_within(self, confirm_within: Duration) -> Self {
+        Self { confirm_within, ..self }
     }
 
     /// Says what was seen: see [`Release::seen`].

@@ -128,7 +128,7 @@ fn what_follows_from_the_ttl_is_as_documented() {
     assert_eq!(settings.stagger(), Duration::from_millis(100));
     assert_eq!(settings.look_gap(), Duration::from_millis(50));
     // Two heirs' turns, and the margin twice.
-    assert_eq!(settings.unconfirmed_grace(), Duration::from_millis(2_200));
+    assert_eq!(settings.confirm_within(), Duration::from_millis(2_200));
     assert!(settings.widened(Duration::from_secs(1)) > Duration::from_secs(1));
     assert_eq!(MAX_DRAIN, Duration::from_secs(3_600));
 

@@ -28,7 +28,7 @@ pub enum What {
         life: Life,
         ttl: u32,
         supersede: bool,
-        takes_over: bool,
+        inherits: bool,
         seen: Seen,
     },
     Beat {
@@ -54,7 +54,7 @@ pub enum What {
         life: Life,
         items: Vec<Item>,
         grace: u32,
-        hand_over: u32,
+        confirm_within: u32,
         seen: Seen,
     },
     StepDown {
@@ -286,7 +286,7 @@ fn first(dice: &mut Draw, space: usize, member: usize) -> Step {
         life: Life::New,
         ttl: dice.units(2, 6),
         supersede: true,
-        takes_over: !dice.one_in(3),
+        inherits: !dice.one_in(3),
         seen: Seen::Nothing,
     };
     Step { space, what }
@@ -395,7 +395,7 @@ fn join(dice: &mut Draw) -> What {
         life: if dice.one_in(3) { dice.life() } else { Life::New },
         ttl: dice.units(1, 5),
         supersede: !dice.one_in(4),
-        takes_over: !dice.one_in(3),
+        inherits: !dice.one_in(3),
         seen: dice.seen(),
     }
 }
@@ -447,9 +447,9 @@ fn release(dice: &mut Draw) -> What {
     };
     let items: Vec<_> = (0..count).map(|place| item(dice, place, count)).collect();
     let grace = dice.units(0, 2);
-    let hand_over = if dice.one_in(3) { 0 } else { dice.units(1, 3) };
+    let confirm_within = if dice.one_in(3) { 0 } else { dice.units(1, 3) };
     let seen = dice.seen();
-    What::Release { member: dice.member(), life: dice.life(), items, grace, hand_over, seen }
+    What::Release { member: dice.member(), life: dice.life(), items, grace, confirm_within, seen }
 }
 
 fn item(dice: &mut Draw, place: usize, count: usize) -> Item {

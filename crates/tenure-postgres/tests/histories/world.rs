@@ -301,14 +301,14 @@ fn profile(life: Incarnation) -> Profile {
 impl Space {
     fn asked(&mut self, now: Mono, what: &What) -> Option<Asked> {
         Some(match what {
-            What::Join { member, life, ttl, supersede, takes_over, seen } => {
+            What::Join { member, life, ttl, supersede, inherits, seen } => {
                 let incarnation = self.joining(now, *member, *life)?;
                 Asked::Join(Join {
                     member: MemberRef::new(id(*member), incarnation),
                     ttl: UNIT * *ttl,
                     profile: profile(incarnation),
                     supersede: *supersede,
-                    takes_over: *takes_over,
+                    inherits: *inherits,
                     seen: self.seen(*seen),
                 })
             }
@@ -332,13 +332,14 @@ impl Space {
                 heir_grace: UNIT * *grace,
                 seen: self.seen(*seen),
             }),
-            What::Release { member, life, items, grace, hand_over, seen } => {
+            // More than eight terms at once are given back, not handed over.
+            What::Release { member, life, items, grace, confirm_within, seen } => {
+                let confirm_within = if items.len() > 8 { 0 } else { *confirm_within };
                 Asked::Release(Release {
                     member: self.member(*member, *life)?,
                     items: self.items(items),
                     heir_grace: UNIT * *grace,
-                    // More than eight terms at once are given back, not handed over.
-                    hand_over: if items.len() > 8 { Duration::ZERO } else { UNIT * *hand_over },
+                    confirm_within: UNIT * confirm_within,
                     seen: self.seen(*seen),
                 })
             }

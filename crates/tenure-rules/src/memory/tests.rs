@@ -29,7 +29,7 @@ fn election(name: &str) -> ElectionName {
 }
 
 fn join(member: &MemberRef) -> Join {
-    Join::new(member.clone(), TTL).with_takes_over(true)
+    Join::new(member.clone(), TTL).with_inherits(true)
 }
 
 fn claim(member: &MemberRef, names: &[&str], nonce: u64) -> Claim {
@@ -45,10 +45,10 @@ fn release(
     member: &MemberRef,
     name: &str,
     number: Option<TermNumber>,
-    hand_over: Duration,
+    confirm_within: Duration,
 ) -> Release {
     let item = ReleaseItem { number, ..ReleaseItem::candidacy(election(name)) };
-    Release::new(member.clone(), [item]).with_hand_over(hand_over)
+    Release::new(member.clone(), [item]).with_confirm_within(confirm_within)
 }
 
 fn view(state: &MemoryState, now: Mono, name: &str) -> ElectionView {
@@ -237,7 +237,7 @@ fn a_rolled_back_store_hands_over_above_what_it_forgot() {
     let give_up = |state: &mut MemoryState, who: &MemberRef, number: u64, seen: Seq| {
         let term = TermRef::new(election("e"), TermNumber::new(number));
         let release = Release::new(who.clone(), [ReleaseItem::term(term)]);
-        state.release(at(1), WALL, &release.with_hand_over(TTL).with_seen(seen));
+        state.release(at(1), WALL, &release.with_confirm_within(TTL).with_seen(seen));
         state.read(at(1), &Query::elections([election("e")])).elections.remove(0)
     };
     let seen = state.seq();
@@ -333,7 +333,7 @@ fn one_who_joins_again_may_have_changed_its_mind() {
     let (_, heir, number) = handed_over(&mut state);
     let holder = member("holder", 1);
     state.claim(at(2), WALL, &claim(&holder, &["e"], 2));
-    state.join(at(2), WALL, &Join { takes_over: false, ..join(&holder) });
+    state.join(at(2), WALL, &Join { inherits: false, ..join(&holder) });
     state.release(at(2), WALL, &release(&heir, "e", Some(number.next()), TTL));
     let vacant = view(&state, at(2), "e");
     assert_eq!((vacant.holder, vacant.number), (None, number.next()));

@@ -77,7 +77,7 @@ impl Heirs {
                 self.handed.remove(election);
                 let (named, grace) = granted(by, election, *cause, lapsed);
                 if let Some((heir, until)) =
-                    self.hands_over(store, by, election, member, named.clone())
+                    self.handed_over(store, by, election, member, named.clone())
                 {
                     self.kept.remove(election);
                     let elected = next.map(|next| &next.what);
@@ -115,7 +115,7 @@ impl Heirs {
     }
 
     /// To whom the election must go at once, and until when it must stand.
-    fn hands_over(
+    fn handed_over(
         &self,
         store: Mono,
         by: Option<&Request>,
@@ -124,10 +124,10 @@ impl Heirs {
         named: Option<(MemberId, Duration)>,
     ) -> Option<(MemberRef, Mono)> {
         let Some(Request::Release(release)) = by else { return None };
-        if release.hand_over.is_zero() || self.paused.contains(election) {
+        if release.confirm_within.is_zero() || self.paused.contains(election) {
             return None;
         }
-        let (heir, time) = self.expected(store, election, holder, named, release.hand_over)?;
+        let (heir, time) = self.expected(store, election, holder, named, release.confirm_within)?;
         let life = self.candidates.get(election)?.get(&heir)?.life;
         self.takers.contains(&life).then(|| (MemberRef::new(heir, life), store + time))
     }
@@ -217,7 +217,7 @@ impl Invariant for Heirs {
             self.entry(store, by, entry, written.get(place + 1))?;
         }
         if let Some(Request::Join(join)) = by.filter(|_| !written.is_empty())
-            && join.takes_over
+            && join.inherits
         {
             self.takers.insert(join.member.incarnation);
         }

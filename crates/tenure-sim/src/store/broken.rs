@@ -165,7 +165,7 @@ impl Broken {
                 StoreRule::HeirIgnored => {
                     item.successor = None;
                     release.heir_grace = std::time::Duration::ZERO;
-                    release.hand_over = std::time::Duration::ZERO;
+                    release.confirm_within = std::time::Duration::ZERO;
                 }
                 _ => {}
             }

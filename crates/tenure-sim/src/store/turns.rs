@@ -97,7 +97,7 @@ impl Rows for Remote {
 
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = Capabilities::judging("turns");
-        capabilities.hands_over = true;
+        capabilities.elects_heirs = true;
         capabilities.names = Some(NameTraits::ALL);
         capabilities
     }

@@ -296,7 +296,7 @@ impl World {
             native_watch: self.watched(),
             batch: if self.config.features.has(Feature::SmallBatches) { 1 } else { 100 },
             in_steps: self.config.store == StoreKind::Cas,
-            hands_over: self.config.store != StoreKind::Cas,
+            elects_heirs: self.config.store != StoreKind::Cas,
         }
     }
 

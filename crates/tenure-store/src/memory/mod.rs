@@ -194,6 +194,6 @@ impl Store for MemoryStore {
     fn capabilities(&self) -> Capabilities {
         let identity = Identity::new("memory", self.shared.id, "");
         let names = Some(NameTraits::ALL);
-        Capabilities { hands_over: true, identity, names, ..Capabilities::judging("memory") }
+        Capabilities { elects_heirs: true, identity, names, ..Capabilities::judging("memory") }
     }
 }

@@ -110,6 +110,6 @@ impl Rows for MemoryRows {
     fn capabilities(&self) -> Capabilities {
         let identity = Identity::new("memory", StoreId::from_u128(0), "rows");
         let names = Some(NameTraits::ALL);
-        Capabilities { hands_over: true, identity, names, ..Capabilities::judging("memory") }
+        Capabilities { elects_heirs: true, identity, names, ..Capabilities::judging("memory") }
     }
 }

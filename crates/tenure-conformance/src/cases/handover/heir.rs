@@ -4,7 +4,7 @@
 use tenure_core::{Amended, Beat, Happening, Nonce, ReleaseCause, Term, TermOutcome};
 
 use super::{
-    Cast, HEIR, OTHER, asked_for, cast, handed, hands_over, keeps_instead, take_on, taken_on,
+    Cast, HEIR, OTHER, asked_for, cast, elects_heirs, handed, keeps_instead, take_on, taken_on,
 };
 use crate::Outcome;
 use crate::actor::{Actor, How, held, named, won};
@@ -58,7 +58,7 @@ pub(crate) async fn a_heartbeat_that_names_it_takes_it_on(world: &World<'_>) -> 
 /// Where time is real, the machine may be too busy to do that in time; such a
 /// round proves nothing and is played again.
 pub(crate) async fn what_was_taken_on_outlives_its_time(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
+    if !elects_heirs(world).await {
         return keeps_instead(world).await;
     }
     let a = world.member("a").await?;
@@ -126,7 +126,7 @@ pub(crate) async fn a_bid_takes_it_on_under_the_number_it_has(world: &World<'_>)
 /// E2, B16: a copy of an older bid of the heir, whenever it comes, is not taken
 /// for a new attempt.
 pub(crate) async fn a_late_bid_of_the_heir_begins_no_new_term(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
+    if !elects_heirs(world).await {
         return keeps_instead(world).await;
     }
     let a = world.member("a").await?;
@@ -195,7 +195,7 @@ pub(crate) async fn what_nobody_takes_on_lapses(world: &World<'_>) -> Outcome {
 /// M1, T1: nor can the heir bring it back, whose trust in it is over by then. Its
 /// bid is one like any other.
 pub(crate) async fn nothing_revives_what_has_lapsed(world: &World<'_>) -> Outcome {
-    if !hands_over(world).await {
+    if !elects_heirs(world).await {
         return keeps_instead(world).await;
     }
     let a = world.member("a").await?;

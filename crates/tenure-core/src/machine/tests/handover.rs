@@ -7,7 +7,7 @@ use core::time::Duration;
 use super::script::*;
 use crate::*;
 
-const HANDING: StoreTraits = StoreTraits { hands_over: true, ..WATCHED };
+const HANDING: StoreTraits = StoreTraits { elects_heirs: true, ..WATCHED };
 
 /// `election` was handed to `holder`, and stands for `left` more milliseconds.
 fn handed(election: &str, holder: MemberRef, number: u64, left: u64) -> ElectionView {
@@ -68,13 +68,13 @@ fn a_term_is_handed_over_where_that_is_of_use() {
         let mut script = Script::new(traits);
         script.stand("nightly");
         let Request::Join(join) = script.asked() else { panic!("no join") };
-        assert_eq!(join.takes_over, hands);
+        assert_eq!(join.inherits, hands);
         script.answer(Ok(joined()));
         script.win(1);
         script.resign("nightly", 1, None);
         let Request::Release(release) = script.take(is_release).request else { panic!() };
-        let expected = if hands { Settings::default().unconfirmed_grace() } else { Duration::ZERO };
-        assert_eq!(release.hand_over, expected);
+        let expected = if hands { Settings::default().confirm_within() } else { Duration::ZERO };
+        assert_eq!(release.confirm_within, expected);
     }
 }
 

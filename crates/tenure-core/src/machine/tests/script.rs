@@ -16,10 +16,10 @@ pub(super) struct Script {
 }
 
 pub(super) const WATCHED: StoreTraits =
-    StoreTraits { native_watch: true, batch: 3, in_steps: false, hands_over: false };
+    StoreTraits { native_watch: true, batch: 3, in_steps: false, elects_heirs: false };
 /// A store that is polled.
 pub(super) const POLLED: StoreTraits =
-    StoreTraits { native_watch: false, batch: 3, in_steps: false, hands_over: false };
+    StoreTraits { native_watch: false, batch: 3, in_steps: false, elects_heirs: false };
 
 /// What a store answers, or that it does not.
 pub(super) type Answer = Option<Result<Reply, Failed>>;
