@@ -171,8 +171,8 @@ mod tests {
         assert!(parsed("--seconds soon").is_err() && parsed("--seconds 0").is_err());
     }
 
-    /// A target without inputs would be replayed by nobody, one that is not in the
-    /// manifest would be run by nobody, and one that no test names only where there
+    /// A target without inputs would never be replayed, one that is not in the
+    /// manifest would never be run, and one that no test names only where there
     /// is a nightly compiler.
     #[test]
     fn every_target_is_built_and_has_kept_inputs() {

@@ -126,7 +126,7 @@ pub struct Purged {
     pub namespace: String,
     /// Whether it was only counted what would be removed.
     pub dry_run: bool,
-    /// Elections that nobody used.
+    /// Elections that were no longer used.
     pub elections: u64,
     /// Members whose ttl had run out.
     pub members: u64,
@@ -136,7 +136,7 @@ pub struct Purged {
     pub drops: u64,
     /// Whether the journal was emptied, since nothing else was left.
     pub journal: bool,
-    /// Whether all was looked at; otherwise somebody's transaction held rows.
+    /// Whether all was looked at; otherwise an open transaction held rows.
     pub complete: bool,
 }
 

@@ -14,7 +14,7 @@ pub struct BoundName {
     pub token: u64,
     /// The revision of its last change.
     pub rev: u64,
-    /// The id of the member that owns it; `null` if it is bound to nobody.
+    /// The id of the member that owns it; `null` if it has none.
     pub owner: Option<String>,
     /// Which life of that member.
     pub incarnation: Option<String>,
@@ -63,7 +63,7 @@ impl From<&Binding> for BoundName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NameNews {
-    /// It has an owner, or is bound to nobody; at the beginning, or anew.
+    /// It is bound, with or without an owner; at the beginning, or anew.
     Bound,
     /// Its value changed; the owner and the token are the same.
     Changed,

@@ -13,7 +13,7 @@ use std::time::Duration;
 use jiff::{Span, SpanRelativeTo};
 
 /// Understands `5s`, `250ms`, `1m30s`, `1.5h`, `2d`. A number without a unit is
-/// refused: nobody agrees on what it means.
+/// refused: readers would differ on what it means.
 ///
 /// # Errors
 ///
@@ -54,7 +54,7 @@ fn two(large: u64, unit: &str, small: u64, small_unit: &str) -> String {
 }
 
 /// What is left of something, to the tenth of a second: digits that change
-/// faster than they are read help nobody.
+/// faster than they are read are of no use.
 #[must_use]
 pub fn roughly(span: Duration) -> String {
     if span < Duration::from_secs(1) {

@@ -34,7 +34,7 @@
 //! The holder counts its trust from the start of the same write, or from before
 //! it (rule T1), and for less than the ttl; the observer counts the whole ttl,
 //! widened by `d`, from a moment that is not before that start. What the writer
-//! must not do is count too little: one who lies about `elapsed` is outside the
+//! must not do is count too little: a machine that lies about `elapsed` is outside the
 //! assumptions, as is a register that gives an older record back.
 
 use std::time::Duration;

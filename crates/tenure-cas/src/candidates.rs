@@ -221,7 +221,7 @@ impl Candidates<'_> {
             seen = self.cells.load(&key).await?;
             let newer = |s: &Seen<CandidaciesRecord>| s.record.incarnation != who.incarnation;
             if seen.as_ref().is_some_and(newer) {
-                // Somebody else's since then: not to be overwritten by one whose
+                // Another candidate's since then: not to be overwritten by the one whose
                 // place is taken.
                 let member = self
                     .cells

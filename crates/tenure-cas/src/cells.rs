@@ -204,7 +204,7 @@ impl Cells {
     }
 }
 
-/// Every attempt met a change by somebody else.
+/// Every attempt met a change by another process.
 pub(crate) fn too_busy(key: &str) -> Error {
     let what = format!("the record {key} changed {ATTEMPTS} times while it was being written");
     Error::new(ErrorKind::Busy, what).remedy("try again")

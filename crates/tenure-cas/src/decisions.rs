@@ -1,6 +1,6 @@
 //! The decisions on which the family's promises hang, each a function of its own. Every
 //! other file asks here. For the simulator `mutation.rs` stands in for this file, with one
-//! of them wrong; no build of anybody else's contains it.
+//! of them wrong; no other build contains it.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl Decisions {
         true
     }
 
-    /// M2: a name is nobody's own before its owner's heartbeat is raised.
+    /// M2: no member owns a name before that member's heartbeat is raised.
     pub(crate) fn confirms_bindings(&self) -> bool {
         true
     }

@@ -12,9 +12,9 @@
 //! - **A bid that is on its way while the floor rises.** Its swap names the version that it
 //!   saw, or that there is no record: the floor changes neither, so that the swap lands, under
 //!   a number that was forgotten. So **a claim looks at the floor after its swaps**, and a
-//!   term whose number is not above it is begun anew above it before anybody is told of it.
+//!   term whose number is not above it is begun anew above it before any caller is told of it.
 //!   A floor that rises after that look rises after the term was won.
-//! - **That look is interrupted**, or its claimer dies. Nobody was told of the term. A
+//! - **That look is interrupted**, or its claimer dies. No caller was told of the term. A
 //!   repeated bid finds its own term and looks again; another's bid looks for itself. Until
 //!   then a reader may be shown that number.
 //! - **An election whose record was lost.** The floor is one record for all elections of

@@ -23,7 +23,7 @@ const MOST_LOADS: u32 = 2 * KNOWN_WELL;
 /// What a term hangs on.
 #[derive(Clone, Debug)]
 pub(crate) enum Hold {
-    /// Nobody holds the election.
+    /// No member holds the election.
     Vacant,
     /// A life that has this much left.
     Live(Duration),
@@ -71,7 +71,7 @@ impl<'a> Judge<'a> {
 impl Judge<'_> {
     /// How long an observer waits for a sign of life that is due once a ttl: the
     /// ttl, widened by drift, and a fortieth of it on top. The fortieth costs
-    /// little and lets one who looks once a ttl see the beat that has just been
+    /// little and lets an observer that looks once a ttl see the beat that has just been
     /// sent, instead of the one before it.
     pub(crate) fn patience(&self, ttl: Duration) -> Duration {
         widened(ttl, self.cells.options.drift_ppm).saturating_add(ttl / 40)

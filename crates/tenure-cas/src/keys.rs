@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_nobody_made_name_nothing() {
+    fn keys_of_other_programs_name_nothing() {
         let keys = Keys::new("");
         for key in ["a=2", "a=", "a=zz", "a b", "=41", "=FF", "a/b", "", "=2f", "=+1"] {
             let key = keys.elections(&ns("n")) + key;

@@ -52,7 +52,7 @@ pub(crate) struct Memory {
     /// What the holder's record said when an election was last looked at, and
     /// how often it was taken at its word since.
     unchanged: BTreeMap<String, (Unchanged, u32)>,
-    /// The elections that somebody asked this observer for by name.
+    /// The elections for which this observer was asked by name.
     pub(crate) named: BTreeSet<String>,
     /// What `changes` of lives of this observer's own must have come to: they gave
     /// something back.

@@ -126,7 +126,7 @@ impl Operators<'_> {
         self.edit_election(name, edit).await
     }
 
-    /// E6: nobody is newly elected; the incumbent stays.
+    /// E6: no member is newly elected; the incumbent stays.
     async fn pause(&self, name: &ElectionName, reason: &Note, by: &Note) -> Result<Amended> {
         let edit = |seen: Option<&Seen<ElectionRecord>>| {
             let vacant = || ElectionRecord::vacant(name.clone(), self.newest(name));
@@ -159,8 +159,8 @@ impl Operators<'_> {
             .newest_number(&self.parts.cells.keys.election(self.parts.ns, name))
     }
 
-    /// Changes an election's record, beginning again with whatever somebody
-    /// else wrote meanwhile.
+    /// Changes an election's record, beginning again with what another process
+    /// wrote meanwhile.
     async fn edit_election(
         &self,
         name: &ElectionName,
@@ -195,7 +195,7 @@ impl Operators<'_> {
         Err(too_busy(&key))
     }
 
-    /// Raises the attention of the one who holds an election.
+    /// Raises the attention of an election's holder.
     async fn tell_holder(&self, seen: &Seen<ElectionRecord>) -> Result<()> {
         match self.live_holder(seen) {
             Some(holder) => self.parts.members.raise_attention(&holder.id).await,
@@ -250,7 +250,7 @@ fn no_purge() -> Error {
     let what = "a store of single records cannot forget elections without their numbers coming \
                 back; nothing was changed";
     Error::new(ErrorKind::Invalid, what).remedy(
-        "keep the records of elections that nobody uses, or use a prefix of their own for each \
+        "keep the records of unused elections, or use a prefix of their own for each \
          batch of short-lived elections and delete all of it",
     )
 }

@@ -25,7 +25,7 @@ pub struct CasOptions {
     /// state the same bound, or a greater one.
     pub drift_ppm: u32,
     /// How often [`follow`](tenure_store::Store::follow) looks at what is vacant or
-    /// paused, and, for one who asked for no election by name, at everything;
+    /// paused, and, for a follower that asked for no election by name, at everything;
     /// shortened at random by up to a quarter.
     pub poll: Duration,
     /// How often it looks at an election that is held and was asked for by name.

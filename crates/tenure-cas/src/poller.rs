@@ -33,7 +33,7 @@ struct Digest {
 /// Looks at elections at a jittered pace, and says what is new.
 ///
 /// A store that was asked for elections by name follows those: what is held
-/// is looked at when its holder's ttl is over, and that only if nobody who waits
+/// is looked at when its holder's ttl is over, and that only if no member that waits
 /// for it has looked by then; what is vacant or paused, at every turn. A store
 /// that was asked for none follows all of the namespace, by listing it.
 ///
@@ -145,7 +145,7 @@ impl Poller {
     }
 
     /// Looks whether what this process holds is still there: its heartbeats do not
-    /// touch it, and until it is noticed that somebody removed it by hand another may
+    /// touch it, and until it is noticed that it was removed by hand another may
     /// be elected beside. A few are looked at in each ttl, which costs less than a
     /// listing once in many; many are listed.
     async fn check_own(&mut self, named: &[ElectionName]) -> Result<()> {

@@ -96,7 +96,7 @@ pub trait Register: Send + Sync + fmt::Debug {
     /// The cells whose keys begin with `prefix`, in any order. A key stored or
     /// removed while the list is made may be in it or not; every other one is
     /// there. A listing that lags behind the cells shows members and elections late;
-    /// it lets nobody win or end anybody wrongly (C1).
+    /// it makes no member win or be ended wrongly (C1).
     async fn list(&self, prefix: &str) -> Result<Vec<Listed>>;
 }
 

@@ -64,7 +64,7 @@ impl Releases<'_> {
         let kept = |item: &&&&ReleaseItem| item.successor.is_some();
         if !release.heir_grace.is_zero() || terms.iter().find(kept).is_some() {
             // Without the list the vacancy is simply open to all: better than
-            // to hold on to a term nobody works under.
+            // to hold on to a term under which no work runs.
             let _ = self.parts.reader.refresh_members(self.parts.cells.now()).await;
         }
         if !terms.is_empty() {
@@ -110,7 +110,7 @@ impl Releases<'_> {
     }
 
     /// Ends whichever term this life holds of an election, and keeps the
-    /// vacancy for nobody. Says whether there was one.
+    /// vacancy for no heir. Says whether there was one.
     pub(crate) async fn vacate(
         &self,
         name: &ElectionName,
@@ -133,7 +133,7 @@ impl Releases<'_> {
             });
             let Some(held) = held else {
                 // After a conflict it may well have been this very write that
-                // ended it, and others have to hear of that.
+                // ended it, and others have to be told of that.
                 return Ok(attempt > 0);
             };
             let heir = self.parts.candidates.heir(&held.record, ending.successor, ending.grace);

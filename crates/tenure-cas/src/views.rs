@@ -95,7 +95,7 @@ impl Views<'_> {
         Ok(names.iter().cloned().zip(found).collect())
     }
 
-    /// Elections that somebody stands for and nobody ever won: they have no
+    /// Elections that have a candidate and were never won: they have no
     /// record of their own yet.
     fn only_stood_for(&self, recorded: &[Named]) -> Vec<Named> {
         let live = self.parts.judge.live_members();
@@ -112,7 +112,7 @@ impl Views<'_> {
         names.into_iter().map(|name| (name, None)).collect()
     }
 
-    /// One election as it stands; as vacant with number 0 if nobody ever won it.
+    /// One election as it stands; as vacant with number 0 if it was never won.
     pub(crate) fn view(
         &self,
         name: &ElectionName,
@@ -157,7 +157,7 @@ impl Views<'_> {
         })
     }
 
-    /// What one who waits is told: not when the ttl is over, if it had better look
+    /// What a waiting member is told: not when the ttl is over, if it had better look
     /// again sooner.
     fn remaining_for_asker(&self, holder: &MemberRef, left: Duration) -> Duration {
         let known = self
@@ -169,7 +169,7 @@ impl Views<'_> {
     }
 
     /// For whom the vacancy is kept, as far as is known without looking: not
-    /// for one who is known to be gone.
+    /// for a candidate that is known to be gone.
     pub(crate) fn reservation(&self, seen: &Seen<ElectionRecord>) -> Option<Reservation> {
         let kept = seen.record.reserved.as_ref()?;
         let remaining = kept.grace_ns.saturating_sub(self.parts.cells.now().since(seen.since));

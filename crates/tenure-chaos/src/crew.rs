@@ -168,7 +168,7 @@ impl Crew {
         self.places.len()
     }
 
-    /// The ttl of everybody.
+    /// The ttl of every worker.
     pub(crate) fn ttl(&self) -> Duration {
         self.options.ttl
     }
@@ -185,7 +185,7 @@ impl Crew {
         led.filter(|(at, _)| *at > recent).max().map(|(_, slot)| slot)
     }
 
-    /// `kill -9`. False if there is nobody.
+    /// `kill -9`. False if no process runs there.
     pub(crate) fn kill(&mut self, slot: usize) -> Outcome<bool> {
         let Some(mut member) = self.places[slot].take() else { return Ok(false) };
         member.child.kill().doing(|| format!("kill worker {}", member.worker))?;
@@ -193,7 +193,7 @@ impl Crew {
         Ok(true)
     }
 
-    /// SIGSTOP; gives the life that was stopped. `None` if nobody runs there.
+    /// SIGSTOP; gives the life that was stopped. `None` if no process runs there.
     pub(crate) fn stop(&mut self, slot: usize) -> Outcome<Option<u32>> {
         let Some(member) = self.places[slot].as_mut().filter(|member| !member.stopped) else {
             return Ok(None);
@@ -232,13 +232,13 @@ impl Crew {
         Ok(())
     }
 
-    /// Ends everybody.
+    /// Ends all workers.
     pub(crate) fn end(&mut self) -> Outcome {
         (0..self.places.len()).try_for_each(|slot| self.kill(slot).map(drop))?;
         self.programs.end()
     }
 
-    /// What everybody who ever worked here wrote down.
+    /// What all workers of the run wrote down.
     pub(crate) fn logs(&self) -> Outcome<Vec<(Worker, Vec<Line>)>> {
         let mut logs = Vec::new();
         for (slot, lives) in self.lives.iter().enumerate() {

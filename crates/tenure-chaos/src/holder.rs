@@ -118,7 +118,7 @@ async fn win(
                 let name = leadership.term().election.to_string();
                 let election = name.strip_prefix("held-").and_then(|n| n.parse().ok());
                 let election =
-                    election.ok_or_else(|| Failure::new(format!("nobody stood for {name}")))?;
+                    election.ok_or_else(|| Failure::new(format!("{name} has no candidate")))?;
                 if orders.looked_at(election) {
                     log.write(&Line::Won { election, term: leadership.token() })?;
                 }

@@ -190,7 +190,7 @@ impl<'r> Nemesis<'r> {
         !self.store_is_down && !starting
     }
 
-    /// A fault that finds nobody to hit does not happen, and is not counted.
+    /// A fault for which there is no process does not happen, and is not counted.
     async fn begin(&mut self, fault: Fault) -> Outcome {
         match fault {
             Fault::Kill { aim, back_after } => {
@@ -302,7 +302,7 @@ impl<'r> Nemesis<'r> {
     }
 
     /// The store is copied, or the copy put back. A server is stopped for it while
-    /// everybody else goes on; a file has nobody left who has it open.
+    /// all processes go on; a file is left open by none of them.
     async fn roll(
         &mut self,
         fault: Fault,

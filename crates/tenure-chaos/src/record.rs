@@ -24,7 +24,7 @@ pub enum Line {
         /// The last moment that is known.
         to: Nanos,
     },
-    /// A fenced write begins. If no [`Line::Done`] follows, nobody knows whether
+    /// A fenced write begins. If no [`Line::Done`] follows, it is not known whether
     /// it was applied.
     Try {
         /// What is put into the set.

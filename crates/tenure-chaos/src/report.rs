@@ -20,7 +20,7 @@ const SHOWN: usize = 20;
 /// How long after the last fault all was well again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Healed {
-    /// Somebody led.
+    /// A worker led.
     pub led: Option<Duration>,
     /// A command ran, if there are programs that run any.
     pub ran: Option<Duration>,
@@ -45,7 +45,7 @@ pub struct Report {
     pub rollbacks: usize,
     /// Holders of many elections that were killed.
     pub deaths: Vec<Death>,
-    /// How long after the last fault somebody led, and a command ran.
+    /// How long after the last fault a worker led, and a command ran.
     pub healed: Healed,
     /// What became of the programs that run commands.
     pub guarded: Told,
@@ -82,7 +82,7 @@ impl Report {
             problems.push("no copy of the store was put back".into());
         }
         if self.verdict.acknowledged == 0 {
-            problems.push("nobody wrote anything under the fence".into());
+            problems.push("no worker wrote anything under the fence".into());
         }
         if self.verdict.loose_lost == 0 {
             let text = "the unfenced counter lost nothing: these faults would not show a fence \
@@ -92,7 +92,7 @@ impl Report {
         problems
     }
 
-    /// The share of the run in which somebody was known to lead.
+    /// The share of the run in which a worker was known to lead.
     fn led(&self) -> f64 {
         let led: Nanos = self.verdict.spans.iter().map(|span| span.to - span.from).sum();
         seconds(led) / seconds(self.to - self.from).max(1e-9)
@@ -165,7 +165,7 @@ impl Report {
 
     fn healing(&self) -> String {
         let seconds = |span: Option<Duration>| span.unwrap_or_default().as_secs_f64();
-        let mut text = format!("somebody led within {:.1} s", seconds(self.healed.led));
+        let mut text = format!("a worker led within {:.1} s", seconds(self.healed.led));
         if self.options.programs > 0 {
             let _ = write!(text, ", a command ran within {:.1} s", seconds(self.healed.ran));
         }
@@ -237,7 +237,7 @@ fn succession(death: &Death, unled: Nanos) -> String {
     let unled = seconds(unled);
     format!(
         "it led {held} further elections; a sample was {taken}; at that time \
-         nobody led for {unled:.1} s at the longest"
+         no member led for {unled:.1} s at the longest"
     )
 }
 
@@ -305,9 +305,9 @@ pub(crate) mod tests {
             "libfaketime is not installed",
             "2, in 70 % of the time",
             "led 20000 further elections; a sample was taken over within 5.0 s",
-            "nobody led for 0.5 s at the longest",
+            "no member led for 0.5 s at the longest",
             "2; with them 4 fenced writes",
-            "somebody led within 0.5 s, a command ran within 0.2 s",
+            "a worker led within 0.5 s, a command ran within 0.2 s",
             "3 of `tenure run`, with control groups (2 faults",
             "4 ended by themselves with 137",
             "1 of 3 processes, in 50 % of the time; 0 overlaps; 1 more where nothing",
@@ -344,7 +344,7 @@ pub(crate) mod tests {
         let breaks: [(Break, &str); 4] = [
             (|r| r.verdict.violations.push(Violation::Lost("x".into())), "1 violations"),
             (few_faults, "only 2 faults"),
-            (|r| r.verdict.acknowledged = 0, "nobody wrote"),
+            (|r| r.verdict.acknowledged = 0, "no worker wrote"),
             (|r| r.verdict.loose_lost = 0, "lost nothing"),
         ];
         fn few_faults(report: &mut Report) {

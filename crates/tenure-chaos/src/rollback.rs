@@ -1,4 +1,4 @@
-//! Copies of the store that are made and put back, as somebody does who restores a
+//! Copies of the store that are made and put back, as an operator does who restores a
 //! backup or a snapshot. There is one copy at a time, so that what was forgotten does
 //! not come back with a later one.
 
@@ -74,7 +74,7 @@ impl Past {
         })
     }
 
-    /// Copies the file and its log; `stop` ends everybody who has it open. What lies
+    /// Copies the file and its log; `stop` ends all processes that have it open. What lies
     /// beside it, in `tenure.db-live`, is not part of a copy.
     pub(crate) fn copy_file(&self, path: &str, stop: &mut dyn FnMut() -> Outcome) -> Outcome {
         self.made(|| {
@@ -86,7 +86,7 @@ impl Past {
         })
     }
 
-    /// Puts the copy of the file and its log back; `stop` ends everybody who has it
+    /// Puts the copy of the file and its log back; `stop` ends all processes that have it
     /// open.
     pub(crate) fn put_file_back(&self, path: &str, stop: &mut dyn FnMut() -> Outcome) -> Outcome {
         self.put_back(

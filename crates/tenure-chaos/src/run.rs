@@ -23,7 +23,7 @@ use crate::rollback::Past;
 use crate::schedule;
 use crate::succession::Succession;
 
-/// When faults have ended, somebody must lead within this, on a busy machine too.
+/// When faults have ended, a worker must lead within this, on a busy machine too.
 const HEALING: Duration = Duration::from_secs(60);
 /// How many times a leader is stopped at the end, at most, to lose a write.
 const LESSONS: u32 = 20;
@@ -145,7 +145,7 @@ async fn store(options: &Options, folder: &Path) -> Outcome<(Victim, Vec<String>
     Ok((victim, urls, direct))
 }
 
-/// Faults are over: how long it takes until somebody leads, and until a command runs.
+/// Faults are over: how long it takes until a worker leads, and until a command runs.
 async fn heal(crew: &mut Crew) -> Outcome<Healed> {
     let from = clock::now();
     crew.fill()?;
@@ -163,7 +163,7 @@ async fn heal(crew: &mut Crew) -> Outcome<Healed> {
             return Ok(healed);
         }
         if since > HEALING {
-            let what = if healed.led.is_none() { "nobody leads" } else { "no command runs" };
+            let what = if healed.led.is_none() { "no worker leads" } else { "no command runs" };
             let text = format!("{what}, though all faults have ended {HEALING:?} ago");
             return Err(Failure::new(text));
         }

@@ -80,7 +80,7 @@ pub(crate) struct Succession {
 
 impl Succession {
     /// Holders of `count` elections in the store at `url`. Their ttl is longer than
-    /// that of the workers: nobody hurts them before they are killed.
+    /// that of the workers: no fault hits them before they are killed.
     pub(crate) fn new(folder: &Path, url: &str, count: u32, ttl: Duration) -> Self {
         Self {
             folder: folder.into(),

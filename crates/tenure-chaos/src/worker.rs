@@ -145,7 +145,7 @@ impl Job<'_> {
 
     /// One write of each kind. Only the loose one asks whether it leads, and
     /// before it reads, as a careful program without a fence would; the fenced
-    /// one asks nobody but the fence.
+    /// one asks the fence alone.
     async fn round(&mut self, leadership: &Leadership) -> Outcome {
         let mut books = match self.books.take() {
             Some(books) => books,

@@ -22,7 +22,7 @@ fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(out), String::from_utf8_lossy(err))
 }
 
-/// Promises 1 to 3, M1, M2, T1 to T4, C40: nobody overlaps, and nothing fenced is
+/// Promises 1 to 3, M1, M2, T1 to T4, C40: no two leaders overlap, and nothing fenced is
 /// lost, under faults under which unfenced writes are. P2, M5: a member of many
 /// elections that is killed is taken over. R6, M6: a copy of the file that is put back
 /// gives out no number twice. B9, R2, R3: no two commands of `tenure run` overlap, also

@@ -81,19 +81,19 @@ pub(crate) enum Command {
     Lookup(LookupArgs),
     /// Ask the leader to step down, or to hand over
     Resign(ResignArgs),
-    /// Let nobody be newly elected; the leader goes on
+    /// Elect no member anew; the leader goes on
     Pause(PauseArgs),
     /// Lift a pause
     Resume(OneName),
     /// End a member
     Evict(EvictArgs),
-    /// Drop a name that is bound to nobody
+    /// Drop a name that has no owner
     Release(ReleaseArgs),
-    /// Forget what nobody uses any more; no number and no token comes back
+    /// Forget what is no longer used; no number and no token comes back
     Purge(PurgeArgs),
     /// After a restore from a backup: let no number that was forgotten come again
     Restored,
-    /// Say by exit code whether somebody leads
+    /// Say by exit code whether a member leads
     Check(CheckArgs),
     /// Say by exit code whether a term is still the newest
     Fence(FenceArgs),
@@ -335,7 +335,7 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct TimingArgs {
-    /// After a crash somebody must lead again within this time
+    /// After a crash another member must lead within this time
     #[arg(long, value_parser = span::parse, value_name = "DURATION")]
     pub(crate) recover_in: Duration,
     /// An outage of the store of this length must not cost the leadership

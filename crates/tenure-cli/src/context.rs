@@ -70,14 +70,14 @@ impl Context {
         Tenure::builder(&self.store).namespace(&self.namespace)
     }
 
-    /// Opens the store as somebody who asks for something and joins nothing. It is noted in the journal
-    /// under the user's name.
+    /// Opens the store as an operator, who asks and joins nothing. What was asked is noted in
+    /// the journal under the user's name.
     pub(crate) async fn operate(&self) -> Outcome<Operator> {
         let connected = self.builder().id(operator()).operate().await;
         connected.map_err(|error| Failure::connecting(error, &self.shown_store()))
     }
 
-    /// Connects as somebody who only looks: nothing is made, and no right to
+    /// Connects as a reader alone: nothing is made, and no right to
     /// write is needed.
     pub(crate) async fn watch(&self) -> Outcome<Operator> {
         let connected = self.builder().id(operator()).read_only(true).operate().await;
@@ -142,7 +142,7 @@ pub(crate) fn exists(view: &ElectionView) -> bool {
     view.number.get() > 0 || !view.candidates.is_empty() || view.paused.is_some()
 }
 
-/// The view of an election; one that nobody ever stood for is an error that
+/// The view of an election; one that never had a candidate is an error that
 /// offers a near name.
 pub(crate) async fn known_view(operator: &Operator, name: &str) -> Outcome<ElectionView> {
     let view = operator.election(name).view().await?;

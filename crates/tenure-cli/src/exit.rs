@@ -11,7 +11,7 @@ pub(crate) enum Exit {
     No,
     /// The command line, a setting or the config file cannot be used.
     Usage,
-    /// Nobody leads.
+    /// No member leads.
     Vacant,
     /// There is no such election, member, candidate or term.
     NotFound,

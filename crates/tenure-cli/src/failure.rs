@@ -44,7 +44,7 @@ impl Failure {
         failure
     }
 
-    /// The reader of our output has gone: there is nobody to say anything to.
+    /// The reader of our output has gone: what is said would not be read.
     pub(crate) fn is_silent(&self) -> bool {
         self.text.is_empty()
     }

@@ -11,7 +11,7 @@ use tenure_api::span;
 use crate::config::Config;
 use crate::redact::redact;
 
-/// Nobody writes this by chance.
+/// No input has this by chance.
 const SECRET: &str = "hunter2-Zq9";
 
 /// The config file. A mistake in it is named; the store's password, which may

@@ -24,10 +24,10 @@ use exit::Exit;
 use failure::{Failure, Outcome};
 
 fn main() -> ExitCode {
-    // How `tenure run` starts its own helpers; not for people, and not a matter
+    // How `tenure run` starts its auxiliary processes; not for people, and not a matter
     // of the command line's rules.
-    if let Some(end) = tenure_guard::helper(std::env::args_os().skip(1)) {
-        return run::helper_exit(end).into();
+    if let Some(end) = tenure_guard::auxiliary(std::env::args_os().skip(1)) {
+        return run::auxiliary_exit(end).into();
     }
     // Mistakes in the command line are clap's to explain; it ends with 2.
     let cli = Cli::parse();
@@ -44,9 +44,9 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: Cli) -> Outcome {
     match cli.command {
-        Command::Completions { shell } => return verbs::papers::completions(shell),
-        Command::Man => return verbs::papers::man(),
-        Command::Codes => return verbs::papers::codes(),
+        Command::Completions { shell } => return verbs::reference::completions(shell),
+        Command::Man => return verbs::reference::man(),
+        Command::Codes => return verbs::reference::codes(),
         Command::Timing(args) => return verbs::timing::run(&Context::new(&cli.global)?, &args),
         Command::Schema(args) => return verbs::schema::run(&Context::new(&cli.global)?, &args),
         _ => {}

@@ -123,7 +123,7 @@ fn in_json(json: &str) -> String {
 /// Something on the side: progress, warnings. It goes to stderr, so that a pipe
 /// gets the answer alone.
 pub(crate) fn say(text: &str) {
-    // If even stderr is gone there is nobody left to tell.
+    // If even stderr is gone no reader is left.
     let lines: Vec<_> = text.lines().map(shown).collect();
     let _ = writeln!(std::io::stderr().lock(), "tenure: {}", lines.join("\n"));
 }

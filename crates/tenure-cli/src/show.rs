@@ -14,7 +14,7 @@ pub(crate) fn moment(at: Timestamp) -> String {
 pub(crate) fn leader_cell(view: &ElectionView) -> (Tone, String) {
     match &view.holder {
         Some(holder) => (Tone::Good, holder.member.id.to_string()),
-        None => (Tone::Warn, "(nobody)".into()),
+        None => (Tone::Warn, "(vacant)".into()),
     }
 }
 

@@ -41,7 +41,7 @@ fn nothing_is_left_after_the_program_is_killed() {
 #[test]
 fn a_successor_waits_for_the_dead_leaders_group() {
     // Else the kernel would wake the stopped guardian: it does so for a group
-    // that nobody of its session is the parent of any more.
+    // of which no process of its session is the parent any more.
     set_child_subreaper(Some(getpid())).unwrap();
     let world = World::new();
     let (run, pids) = family(&world, &["--ttl", "60s"]);
@@ -64,7 +64,7 @@ fn a_successor_waits_for_the_dead_leaders_group() {
 }
 
 /// H4: a stopped `tenure run` renews nothing; its command is told to stop, then
-/// killed, before the term can go to anybody else.
+/// killed, before the term can go to another.
 #[test]
 fn a_stopped_program_does_not_keep_its_command_running() {
     let world = World::new();
@@ -119,7 +119,7 @@ fn the_command_dies_with_both_program_and_guardian() {
 }
 
 /// B1, F1: the store is away for longer than the ttl; the command is gone
-/// before the term could be anybody else's, and runs again afterwards.
+/// before another could have the term, and runs again afterwards.
 #[test]
 fn an_outage_stops_the_command_in_time_and_standby_comes_back() {
     let world = World::new();

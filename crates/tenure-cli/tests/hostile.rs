@@ -57,8 +57,8 @@ impl Scene {
         Self { world, leader, guardian, watchman, family, standby }
     }
 
-    /// Nobody but the first leads, for as long as it takes to lose a term twice.
-    fn nobody_follows(&self) {
+    /// None but the first leads, for as long as it takes to lose a term twice.
+    fn no_other_leads(&self) {
         let until = boottime() + u64::try_from((TTL * 5 / 2).as_nanos()).unwrap();
         while boottime() < until {
             assert_eq!(self.world.leader("x").1, 1, "its command still runs");
@@ -147,13 +147,13 @@ fn ending_tenure_by_name_spares_the_guardian() {
 }
 
 /// R2: program, guardian and watchman are killed together. What is left of the
-/// command keeps the lock: nobody leads before the last of it is gone, also when
+/// command keeps the lock: no member leads before the last of it is gone, also when
 /// the ttl has run out long ago.
 #[test]
 fn a_successor_waits_for_the_last_process_whatever_was_killed() {
     let scene = Scene::new(World::new());
     scene.kill_all_but_the_family();
-    scene.nobody_follows();
+    scene.no_other_leads();
     for pid in &scene.family {
         signal(*pid, Signal::KILL);
     }
@@ -175,7 +175,7 @@ fn whichever_of_ours_are_killed_no_two_commands_overlap() {
         let until = boottime() + 300_000_000;
         let up = || scene.standby.printed().contains("up");
         wait_for("a while", || (up() || boottime() > until).then_some(()));
-        // What nobody is left to end.
+        // What no process is left to end.
         for pid in &scene.family {
             signal(*pid, Signal::KILL);
         }
@@ -241,15 +241,15 @@ fn control_groups_are_removed() {
 }
 
 /// R3: program and guardian are stopped together. Their command runs on, and keeps
-/// the lock, so that nobody leads beside it although the ttl has run out. When
+/// the lock, so that no member leads beside it although the ttl has run out. When
 /// they go on, the guardian ends it, and another one leads.
 #[test]
-fn nobody_follows_a_stopped_program_and_guardian_while_their_command_runs() {
+fn no_other_leads_beside_the_command_of_a_stopped_program_and_guardian() {
     let scene = Scene::new(World::new());
     let program = scene.program();
     signal(program, Signal::STOP);
     signal(scene.guardian, Signal::STOP);
-    scene.nobody_follows();
+    scene.no_other_leads();
     signal(scene.guardian, Signal::CONT);
     scene.followed_without_overlap();
     signal(program, Signal::CONT);
@@ -257,7 +257,7 @@ fn nobody_follows_a_stopped_program_and_guardian_while_their_command_runs() {
 
 /// R3: everything of the leader is frozen past its ttl, as `docker pause` does it.
 #[test]
-fn nobody_follows_a_frozen_leader_before_its_command_is_gone() {
+fn no_other_leads_before_the_command_of_a_frozen_leader_is_gone() {
     let Some(group) = own_cgroup("frozen") else { return };
     let scene = Scene::with(World::new(), |world| {
         let tenure = env!("CARGO_BIN_EXE_tenure");
@@ -268,18 +268,18 @@ fn nobody_follows_a_frozen_leader_before_its_command_is_gone() {
         world.start("a", inside(command, world))
     });
     group.write("cgroup.freeze", "1");
-    scene.nobody_follows();
+    scene.no_other_leads();
     group.write("cgroup.freeze", "0");
     scene.followed_without_overlap();
 }
 
-/// An operator can free what is kept by processes that nobody can end, and is told
+/// An operator can free what is kept by processes that no process can end, and is told
 /// what that means.
 #[test]
 fn evicting_at_once_frees_what_is_left_behind() {
     let scene = Scene::new(World::new());
     scene.kill_all_but_the_family();
-    scene.nobody_follows();
+    scene.no_other_leads();
     let output = scene.world.ask(&["evict", "a", "--now"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     scene.standby.until_printed("up");
@@ -320,7 +320,7 @@ fn a_stopped_guardian_is_ended_with_its_command() {
     scene.followed_without_overlap();
 }
 
-/// What a command that nobody but root may end runs as, made from `setpriv` with the
+/// What a command that only root may end runs as, made from `setpriv` with the
 /// set-user-id bit; `None` where that cannot be had.
 fn of_another_user(world: &World) -> Option<(PathBuf, PathBuf)> {
     use std::os::unix::fs::PermissionsExt;
@@ -337,12 +337,12 @@ fn of_another_user(world: &World) -> Option<(PathBuf, PathBuf)> {
     std::fs::copy("/usr/bin/setpriv", &rootly).ok()?;
     mode(&rootly, 0o4755);
     let mut try_it = Command::new("setpriv");
-    try_it.args(NOBODY).arg(&rootly).args(["--reuid=0", "--clear-groups", "id", "-ru"]);
+    try_it.args(POWERLESS).arg(&rootly).args(["--reuid=0", "--clear-groups", "id", "-ru"]);
     (stdout(&try_it.output().ok()?) == "0\n").then_some((tenure, rootly))
 }
 
-/// What makes `setpriv` run something as nobody.
-const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+/// What makes `setpriv` run something as a user without rights.
+const POWERLESS: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
 
 /// R1: a process that cannot be killed is never taken for dead. That is said, and
 /// the term is kept as long as it can be; where it is lost, the program ends with
@@ -358,7 +358,7 @@ fn a_process_that_cannot_be_killed_is_never_taken_for_dead() {
         let group = group.map_or("/dev/null".into(), |group| group.0.join("cgroup.procs"));
         let mut command = inside(Command::new("sh"), &world);
         let enter = format!("echo $$ >{}; exec \"$0\" \"$@\"", group.display());
-        command.args(["-c", &enter, "setpriv"]).args(NOBODY).arg(&tenure);
+        command.args(["-c", &enter, "setpriv"]).args(POWERLESS).arg(&tenure);
         command.args(["run", "--id", name, "-e", name, "--ttl", "1s", "--grace", "100ms"]);
         command.args(["--on-lost", "standby", "--", "sh", "-c", &script]);
         let run = world.start(name, command);

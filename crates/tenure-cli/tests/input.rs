@@ -95,7 +95,7 @@ fn reading_verbs_make_neither_a_home_nor_a_file() {
     assert_eq!(json["store"]["kind"], "sqlite");
 }
 
-/// R16: who may only read can look, as long as somebody has the file open.
+/// R16: who may only read can look, as long as a process has the file open.
 #[test]
 fn a_user_who_may_only_read_can_look() {
     let world = World::new();
@@ -250,7 +250,7 @@ fn handing_over_to_the_leader_says_that_it_leads_already() {
 
 /// R19: a vacancy during a cooldown has a reason.
 #[test]
-fn status_says_why_nobody_leads_during_a_cooldown() {
+fn status_says_why_an_election_is_vacant_during_a_cooldown() {
     let world = World::new();
     let run = ["-e", "jobs", "--ttl", "30s", "--on-lost", "standby", "--", "sleep", "1000"];
     let _ann = world.run("ann", &run);

@@ -18,7 +18,7 @@ fn owner(world: &World, name: &str) -> Option<String> {
 }
 
 /// U1, U2: the command knows its name and its token; the name is listed with its value while
-/// the command runs, is nobody else's, and goes to the next under a higher token.
+/// the command runs, has no other owner, and goes to the next under a higher token.
 fn a_command_runs_while_it_owns_its_name(world: &World) {
     let shown =
         world.text(&["register", "-q", "s:x", "--", "sh", "-c", "echo $TENURE_NAME $TENURE_TOKEN"]);
@@ -74,9 +74,9 @@ fn an_evicted_owner_stops_its_command() {
     assert_eq!(world.code(&["lookup", "x"]), 4);
 }
 
-/// Q4: an operator drops what is bound to nobody, under the exact token, and nothing else.
+/// Q4: an operator drops a name without an owner, under the exact token, and nothing else.
 #[test]
-fn only_a_name_of_nobody_is_released_and_only_under_its_token() {
+fn only_a_name_without_an_owner_is_released_and_only_under_its_token() {
     let world = World::new();
     let _a = world.background("a", &["register", "mine", "--id", "a", "--", "sleep", "1000"]);
     wait_for("the owner", || owner(&world, "mine"));
@@ -168,7 +168,7 @@ fn a_watch_of_names_that_resumes_tells_what_is_free() {
 }
 
 /// H5: no number comes back, a dry run changes nothing, and what is led stays.
-fn a_purge_forgets_what_nobody_uses(world: &World) {
+fn a_purge_forgets_what_is_unused(world: &World) {
     for name in ["one", "two", "two"] {
         world.text(&["run", "-q", "-e", name, "--", "true"]);
     }
@@ -196,12 +196,12 @@ fn a_purge_forgets_what_nobody_uses(world: &World) {
 }
 
 #[test]
-fn a_purge_forgets_what_nobody_uses_on_sqlite() {
-    a_purge_forgets_what_nobody_uses(&World::new());
+fn a_purge_forgets_what_is_unused_on_sqlite() {
+    a_purge_forgets_what_is_unused(&World::new());
 }
 
 #[test]
-fn a_purge_forgets_what_nobody_uses_on_postgres() {
+fn a_purge_forgets_what_is_unused_on_postgres() {
     let server = Server::start();
-    a_purge_forgets_what_nobody_uses(&World::on(server.url()));
+    a_purge_forgets_what_is_unused(&World::on(server.url()));
 }

@@ -1,4 +1,4 @@
-//! What the program says of a store that nobody is notified by.
+//! What the program says of a store that sends no notifications.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,7 +7,7 @@ mod common;
 use common::{World, stdout};
 use tokio_postgres::NoTls;
 
-/// Runs statements on the server, as anybody might.
+/// Runs statements on the server, as any client might.
 fn sql(url: &str, text: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -20,7 +20,7 @@ fn sql(url: &str, text: &str) {
 /// P3: while the server's queue of notifications fills, status and doctor say that the
 /// store is looked at instead, why, and what to do.
 #[test]
-fn status_and_doctor_say_that_nobody_is_notified() {
+fn status_and_doctor_say_that_no_notifications_are_sent() {
     let url = std::env::var("TENURE_TEST_POSTGRES_URL")
         .expect("run the tests by `cargo xtask test`, or start a server by `cargo xtask serve`");
     let schema = format!("cli_notifications_{}", std::process::id());

@@ -51,7 +51,7 @@ impl Pair {
         self.terms().into_iter().max().unwrap()
     }
 
-    /// After the copy was put back: the first member to find out says so, before anybody is
+    /// After the copy was put back: the first member to find out says so, before any member is
     /// elected, the leader gives up what it led, and the next number is above all of those
     /// before.
     fn notices(&self, highest: u64) {
@@ -102,8 +102,8 @@ fn copy_into(from: &Path, to: &Path) {
     assert!(done.success(), "dd to {}", to.display());
 }
 
-/// The database, its log and its shared memory, all of one moment: nobody writes.
-fn with_nobody_writing(world: &World, each: impl Fn(&Path, &Path)) {
+/// The database, its log and its shared memory, all of one moment: no process writes.
+fn without_a_writer(world: &World, each: impl Fn(&Path, &Path)) {
     let db = rusqlite::Connection::open(world.path("t.db")).unwrap();
     db.busy_timeout(common::LIMIT).unwrap();
     db.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -118,8 +118,8 @@ fn with_nobody_writing(world: &World, each: impl Fn(&Path, &Path)) {
 #[test]
 fn programs_notice_that_their_file_was_rolled_back_under_them() {
     let pair = Pair::new(World::new());
-    with_nobody_writing(&pair.world, copy_into);
+    without_a_writer(&pair.world, copy_into);
     let highest = pair.go_on();
-    with_nobody_writing(&pair.world, |file, copy| copy_into(copy, file));
+    without_a_writer(&pair.world, |file, copy| copy_into(copy, file));
     pair.notices(highest);
 }

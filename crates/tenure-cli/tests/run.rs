@@ -76,12 +76,12 @@ fn what_cannot_be_run_is_refused_with_its_code() {
     let plain = world.path("plain");
     let missing = world.path("missing");
     // L24: a name that the machine has no command of.
-    let unheard_of = world.dir().file_name().unwrap().to_str().unwrap();
+    let unknown = world.dir().file_name().unwrap().to_str().unwrap();
     for (args, wanted, said) in [
         (&["run", "-e", "x", "--"][..], 2, "required"),
         (&["run", "-e", "x"], 2, "required"),
         (&["run", "--", "true"], 2, "--election"),
-        (&["run", "-e", "x", "--", unheard_of], 127, "not found in PATH"),
+        (&["run", "-e", "x", "--", unknown], 127, "not found in PATH"),
         (&["run", "-e", "x", "--", missing.to_str().unwrap()], 127, "does not exist"),
         (&["run", "-e", "x", "--", plain.to_str().unwrap()], 126, "chmod +x"),
         (&["run", "-e", "", "--", "true"], 2, "the election name is empty"),
@@ -221,7 +221,7 @@ fn a_failed_command_is_started_again_within_its_term() {
     assert_eq!(world.text(&args), "t1\nt1\nt1\n");
 }
 
-/// The store must exist before anybody can wait for it; a wrong path fails.
+/// The store must exist before a program can wait for it; a wrong path fails.
 #[test]
 fn a_store_that_cannot_be_used_says_which_and_fails() {
     let world = World::new();
@@ -232,7 +232,7 @@ fn a_store_that_cannot_be_used_says_which_and_fails() {
 }
 
 /// B12, R12: unreachable means not running: waited for by default, said at once with
-/// the host and without the password, and final where nobody wants to wait, or no longer.
+/// the host and without the password, and final where the caller does not wait, or no longer.
 #[test]
 fn an_unreachable_store_is_waited_for_only_where_that_is_wanted() {
     let world = World::new();

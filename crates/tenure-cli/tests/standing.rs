@@ -84,7 +84,7 @@ fn inherited_ignored_signals_stay_ignored() {
     assert_eq!(waiting.code(), 143, "HUP changed nothing: {}", waiting.said());
 }
 
-/// R12: one who does not want to wait gets an answer soon, although somebody holds
+/// R12: a program that is not to wait gets an answer soon, although another holds
 /// the file's lock for ever.
 #[test]
 fn no_wait_is_short_under_a_foreign_lock() {

@@ -42,7 +42,7 @@ fn top_shows_everything_and_its_keys_steer() {
     top.until("no count of names", |s| !s.contains("0 names"));
 
     top.press("p");
-    top.until_shows("pause jobs, so that nobody is newly elected? (y/n)");
+    top.until_shows("pause jobs, so that no member is newly elected? (y/n)");
     top.press("n");
     top.until_shows("not done");
     assert!(world.json(&["status", "jobs"])["paused"].is_null());
@@ -56,7 +56,7 @@ fn top_shows_everything_and_its_keys_steer() {
     top.until_shows("ask ann to give up term 1 of jobs? (y/n)");
     top.press("y");
     assert_eq!(leader.code(), 73);
-    top.until_shows("(nobody)");
+    top.until_shows("(vacant)");
     top.press("q");
     assert_eq!(top.code(), 0);
 }
@@ -97,7 +97,7 @@ fn a_terminal_gets_colour_unless_it_is_refused() {
             command.env("NO_COLOR", "1");
         }
         let mut pty = Pty::start(command);
-        pty.until_shows("(nobody)");
+        pty.until_shows("(vacant)");
         assert_eq!(pty.code(), 0);
         pty.has_colour()
     };

@@ -103,7 +103,7 @@ fn watch_resumes_where_another_one_ended() {
     assert!(first.contains("b leads with term 2"), "{first}");
 }
 
-/// C23: the watch goes on after nobody could use the store for a while, and
+/// C23: the watch goes on after the store could not be used for a while, and
 /// tells what happened since.
 #[test]
 fn watch_goes_on_after_the_store_was_locked() {
@@ -143,7 +143,7 @@ fn history_says_who_how_long_and_why_and_points_out_flapping() {
     assert!(world.text(&["history", "--since", "1h"]).contains("jobs"));
 }
 
-/// L13: a leader that was killed, and that nobody has followed, is not said to lead
+/// L13: a leader that was killed, and that has no successor, is not said to lead
 /// until now; one that leads is.
 #[test]
 fn history_does_not_say_now_of_a_leader_that_was_killed() {
@@ -163,7 +163,7 @@ fn history_does_not_say_now_of_a_leader_that_was_killed() {
     let term = last(&world);
     assert_eq!((&term["stands"], &term["to"]), (&serde_json::json!(false), &Value::Null), "{term}");
 
-    // Somebody follows: now it is known.
+    // It has a successor: now it is known.
     world.text(&["run", "-q", "-e", "jobs", "--id", "b", "--", "true"]);
     let term = last(&world);
     assert!(term["to"].is_string() && term["ended"].is_string(), "{term}");
@@ -186,13 +186,13 @@ fn resign_says_what_happened() {
     assert_eq!(a.code(), 73);
 }
 
-/// E6: nobody is newly elected while paused; the reason is shown.
+/// E6: no member is newly elected while paused; the reason is shown.
 #[test]
 fn pause_and_resume() {
     let world = World::new();
     assert_eq!(world.code(&["pause", "jobs"]), 4, "a misspelt name is not paused");
     world.text(&["run", "-q", "-e", "jobs", "--", "true"]);
-    assert!(world.text(&["pause", "jobs", "--reason", "migration"]).contains("nobody is newly"));
+    assert!(world.text(&["pause", "jobs", "--reason", "migration"]).contains("no member is newly"));
     assert!(world.text(&["pause", "jobs", "--reason", "migration"]).contains("paused"));
     let view = world.json(&["status", "jobs"]);
     assert_eq!(view["paused"]["reason"], "migration");
@@ -207,7 +207,7 @@ fn pause_and_resume() {
 
 /// The warning names the time, and by default it is waited out.
 #[test]
-fn evict_waits_until_nobody_can_believe_that_it_leads() {
+fn evict_waits_until_the_member_cannot_believe_that_it_leads() {
     let world = World::new();
     let mut a = stand(&world, "a", "jobs", &["--ttl", "2s"]);
     world.next_leader("jobs", 0);
@@ -223,9 +223,9 @@ fn evict_waits_until_nobody_can_believe_that_it_leads() {
 }
 
 /// M6, P1: the operator's word after a restore. It can be told from the next number, and
-/// disturbs nobody.
+/// disturbs no member.
 #[test]
-fn restored_lets_numbers_jump_and_disturbs_nobody() {
+fn restored_lets_numbers_jump_and_disturbs_no_member() {
     let world = World::new();
     let mut a = stand(&world, "a", "jobs", &["--ttl", "2s"]);
     world.next_leader("jobs", 0);
@@ -479,11 +479,11 @@ fn names_are_listed_and_looked_up() {
     assert_eq!(listed["names"][0]["token"], taken.0.token().get());
     let workers = world.text(&["names", "--where", "role=worker", "--owner", "web-1"]);
     assert!(workers.contains("user/42") && !workers.contains("user/43"), "{workers}");
-    assert_eq!(world.text(&["names", "--owner", "nobody-of-this-name"]), "no names\n");
+    assert_eq!(world.text(&["names", "--owner", "no-member-of-this-name"]), "no names\n");
     assert_eq!(world.json(&["lookup", "orders:user/42"])["endpoint"], "10.0.0.7:9000");
-    let nobody = world.ask(&["lookup", "orders:user/44"]);
-    assert_eq!(nobody.status.code(), Some(4));
-    let said = String::from_utf8_lossy(&nobody.stdout).into_owned();
-    assert!(said.contains("nobody owns orders:user/44"), "{said}");
+    let free = world.ask(&["lookup", "orders:user/44"]);
+    assert_eq!(free.status.code(), Some(4));
+    let said = String::from_utf8_lossy(&free.stdout).into_owned();
+    assert!(said.contains("orders:user/44 has no owner"), "{said}");
     drop(taken);
 }

@@ -39,7 +39,7 @@ impl<'h> World<'h> {
         Ok(World { harness, ns, lives: AtomicU64::new(0) })
     }
 
-    /// A handle of nobody's in particular.
+    /// A handle of no member in particular.
     pub(crate) async fn store(&self) -> SharedStore {
         self.harness.open().await
     }
@@ -124,7 +124,7 @@ impl<'h> World<'h> {
         Ok(self.store().await.read(&self.ns, query).await?)
     }
 
-    /// One election, seen by nobody in particular.
+    /// One election, as a reader sees it that is no member.
     pub(crate) async fn view(&self, name: &str) -> Outcome<ElectionView> {
         let mut seen = self.read(&Query::elections([election(name)?])).await?;
         ensure!(seen.elections.len() == 1, "one view for one name, found {seen:?}");

@@ -1,8 +1,8 @@
 //! Names that are bound: who owns one, under which token, with which value.
 //!
-//! A **binding** gives a [`Name`] to one life of a member, or to nobody. Its **token** is
-//! the revision at which it was taken. Tokens and revisions of a namespace only rise and are
-//! never used again, so that a name which is dropped leaves nothing behind.
+//! A **binding** gives a [`Name`] to one life of a member, or keeps it without an owner. Its
+//! **token** is the revision at which it was taken. Tokens and revisions of a namespace only rise
+//! and are never used again, so that a name which is dropped leaves nothing behind.
 
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -18,7 +18,7 @@ pub const MAX_INDEX: usize = 8;
 pub const MAX_INDEX_TEXT: usize = 200;
 /// The most data in the value of a name that a life owns, in bytes.
 pub const MAX_VALUE: usize = 4096;
-/// The most data in the value of a name that is bound to nobody, in bytes.
+/// The most data in the value of a name that has no owner, in bytes.
 pub const MAX_NOTICE: usize = 65_536;
 
 macro_rules! number {
@@ -94,7 +94,7 @@ impl Rev {
 }
 
 /// What is published with a name: where its owner serves it, pairs to find it by, and
-/// opaque bytes of the application's own. Everybody gets them back byte for byte.
+/// opaque bytes of the application's own. Every reader gets them back byte for byte.
 ///
 /// ```
 /// use tenure_core::Value;
@@ -196,12 +196,12 @@ pub struct Binding {
     pub token: Token,
     /// The revision of its last change.
     pub rev: Rev,
-    /// Which life of which member owns it; `None` if it is bound to nobody.
+    /// Which life of which member owns it; `None` if it has no owner.
     pub owner: Option<MemberRef>,
     /// What is published with it.
     pub value: Value,
     /// What is left of the owner's ttl, counted like
-    /// [`Holder::remaining`](crate::Holder::remaining). Zero if it is bound to nobody.
+    /// [`Holder::remaining`](crate::Holder::remaining). Zero if it has no owner.
     pub remaining: Duration,
     /// When it was taken, by the store's wall clock; for people.
     pub bound_at: Timestamp,
@@ -227,7 +227,7 @@ pub struct NamesView {
     /// The revision that the answer reflects: everything up to it, and nothing after it.
     pub rev: Rev,
     /// The bindings, by name. A binding whose owner is not live is left out: it is void, or
-    /// will be when somebody takes the name.
+    /// will be when a member takes the name.
     pub bindings: Vec<Binding>,
     /// For [`WhichNames::Since`]: names that were dropped after that revision and are not
     /// bound now.

@@ -95,8 +95,8 @@ impl Era {
         }
     }
 
-    /// The same era, above a number that a member says was given out; unless nobody can
-    /// know of that number, since it is not below [`HEEDED`](Self::HEEDED).
+    /// The same era, above a number that a member says was given out; unless no member can
+    /// have been given that number, since it is not below [`HEEDED`](Self::HEEDED).
     #[must_use]
     pub fn above(self, told: u64) -> Self {
         if told < Self::HEEDED { self.at_least(told.saturating_add(1)) } else { self }
@@ -119,7 +119,7 @@ impl Era {
     /// let again = Era::START.raised(Timestamp::from_unix_millis(1_767_312_000_066));
     /// assert!(Era::has_begun(7, first.calls(7)));
     /// assert!(Era::has_begun(first.calls(7) + 1, again.calls(7)));
-    /// assert!(!Era::has_begun(7, 8), "somebody asked something of the member");
+    /// assert!(!Era::has_begun(7, 8), "something was asked of the member");
     /// ```
     #[must_use]
     pub fn calls(self, before: u64) -> u64 {

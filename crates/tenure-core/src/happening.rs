@@ -54,7 +54,7 @@ pub enum Happening {
         member: MemberRef,
         /// Why it ended.
         cause: ReleaseCause,
-        /// For whom the vacancy is kept, if for anybody.
+        /// The heir for which the vacancy is kept, if there is one.
         heir: Option<MemberId>,
     },
     /// The holder was asked to step down.
@@ -106,7 +106,7 @@ impl Happening {
 /// Why a member was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EndCause {
-    /// Its ttl ran out and somebody wanted what it held, or its place.
+    /// Its ttl ran out and another member wanted what it held, or its place.
     Expired,
     /// The store could prove its process dead (rule M4).
     ProvenDead,

@@ -81,9 +81,9 @@ pub enum Hint {
 
 impl Entry {
     /// The hints that entries amount to for those who only want hints. None
-    /// where no candidate has a reason to look: that somebody joined, or stands
-    /// too, changes nobody's plan. Nor is an election vacant that somebody was
-    /// elected to in the same step.
+    /// where no candidate has a reason to look: that a member joined, or stands
+    /// too, changes no plan. Nor is an election vacant whose heir was
+    /// elected in the same step.
     pub fn hints(entries: &[Entry]) -> impl Iterator<Item = Hint> {
         let next = entries.iter().skip(1).map(Some).chain([None]);
         entries.iter().zip(next).filter_map(|(entry, next)| match next.map(|next| &next.what) {
@@ -98,7 +98,7 @@ impl Entry {
         matches!(&self.what, Happening::Released { election, .. } if election == name)
     }
 
-    /// The hint of a release after which somebody holds this term at once. One who
+    /// The hint of a release after which another holds this term at once. One who
     /// gave up an older term of its own knows.
     fn passed_on(&self, term: &Term) -> Option<Hint> {
         let from =

@@ -203,7 +203,7 @@ name! {
 
 impl Name {
     /// The name under which a leader of this election leaves something to its successor;
-    /// `None` if the election's own name is too long for it. It is bound to nobody, and goes
+    /// `None` if the election's own name is too long for it. It has no owner, and goes
     /// with the election.
     ///
     /// ```

@@ -3,8 +3,8 @@
 //! ```text
 //! 0          heartbeat      2×heartbeat + request_timeout    trust      ttl
 //! |--------------|----------------------|----------------------|----------|
-//!                1st renewal            a second try has had   lost is    somebody
-//!                is sent                its full answer time   signalled  else may lead
+//!                1st renewal            a second try has had   lost is    another
+//!                is sent                its full answer time   signalled  may lead
 //!
 //! trust = ttl × (1 − drift) − margin
 //! ```
@@ -105,7 +105,7 @@ impl SettingsBuilder {
         self
     }
 
-    /// How long a request may take before it is given up and tried again.
+    /// How long a request may take before it is given up and repeated.
     /// Default: the heartbeat interval.
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
         self.request_timeout = Some(timeout);
@@ -248,7 +248,7 @@ impl Settings {
         self.drain
     }
 
-    /// How long one who stepped down does not bid.
+    /// How long a member that stepped down does not bid.
     pub fn cooldown(&self) -> Duration {
         self.cooldown
     }

@@ -18,20 +18,20 @@ pub struct ElectionView {
     pub number: TermNumber,
     /// Who holds it; `None` when it is vacant.
     pub holder: Option<Holder>,
-    /// Set while nobody may be newly elected (rule E6).
+    /// Set while no member may be newly elected (rule E6).
     pub paused: Option<Pause>,
     /// A step-down asked of the present term and not yet answered (rule E5).
     pub step_down: Option<StepDown>,
     /// For whom the vacancy is kept, and how much longer.
     pub reserved: Option<Reservation>,
     /// What keeps a vacancy from being won, as far as the store knows; `None` while
-    /// somebody holds the election. The answer to a bid knows it for certain. A read
+    /// a member holds the election. The answer to a bid knows it for certain. A read
     /// tells what can be seen without a lock that would itself be in the way of bids.
     pub held_up: Option<HeldUp>,
-    /// How many live candidates that may lead come before the one who asked:
+    /// How many live candidates that may lead come before the member that the read names:
     /// higher priority first, then longer waiting. The holder waits for nothing
-    /// and is not counted, nor is a condemned member. 0 if nobody in particular
-    /// asked, or if the one who asked is not a candidate or holds the election.
+    /// and is not counted, nor is a condemned member. 0 if the read
+    /// names no member, or one that is not a candidate or holds the election.
     /// A store may stop counting at eight.
     pub ahead: u32,
     /// The live candidates in order of preference; filled only if the query
@@ -40,7 +40,7 @@ pub struct ElectionView {
 }
 
 impl ElectionView {
-    /// An election nobody has ever stood for.
+    /// An election that never had a candidate.
     pub fn vacant(election: ElectionName) -> Self {
         Self {
             election,
@@ -88,7 +88,7 @@ pub struct Holder {
     pub unconfirmed: bool,
 }
 
-/// A pause: nobody is newly elected until it is lifted.
+/// A pause: no member is newly elected until it is lifted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Pause {
     /// Why.

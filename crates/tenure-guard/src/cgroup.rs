@@ -29,7 +29,7 @@ const WATCHMAN: &str = "trap '' HUP INT QUIT TERM; read _; \
 pub(crate) const VARIABLE: &str = "TENURE_RUN_CGROUP";
 /// How the name of every group of ours begins; its process and the time follow.
 const PREFIX: &str = "tenure-";
-/// After this long a group that nobody is in belongs to nobody.
+/// After this long a group without a process in it is taken for left over.
 const STALE: Duration = Duration::from_secs(60);
 /// How long an empty group may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -26,7 +26,7 @@ pub fn adopt_orphans() -> std::io::Result<()> {
 fn children() -> Vec<Pid> {
     let me = getpid().as_raw_pid();
     let listed = listed_children();
-    // A kernel without such lists: look at everybody's parent.
+    // A kernel without such lists: look at the parent of every process.
     let pids = listed
         .unwrap_or_else(|| all_processes().filter(|pid| parent_of(*pid) == Some(me)).collect());
     pids.into_iter().filter_map(Pid::from_raw).collect()
@@ -67,7 +67,7 @@ fn word_of(process: &str, at: usize) -> Option<i32> {
 /// Sends a signal to all of a process group that is ours, and to every other
 /// child. The group is ours for certain as long as its first process is not
 /// reaped (`whole`) or another child of ours is in it: its number cannot have gone
-/// to somebody else.
+/// to another process.
 pub(crate) fn signal_all(group: Pid, whole: bool, signal: Signal) {
     let children = children();
     if whole || children.iter().any(|child| getpgid(Some(*child)) == Ok(group)) {

@@ -29,11 +29,11 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, getpid};
 use tenure_core::Mono;
 
+use crate::auxiliary::AuxiliaryEnd;
 use crate::cgroup;
 use crate::clock::{Alarm, now};
 use crate::deadlines::Deadlines;
 use crate::group::{self, ChildState, Reaped};
-use crate::helper::HelperEnd;
 use crate::stage;
 use crate::wire::{Order, Report, pair, receive, send};
 
@@ -50,11 +50,11 @@ const AGAIN: Duration = Duration::from_millis(3);
 const STUCK: Duration = Duration::from_secs(1);
 
 /// `__guardian CMD…`, with the wire as stdin.
-pub(crate) fn main(command: impl Iterator<Item = OsString>) -> HelperEnd {
+pub(crate) fn main(command: impl Iterator<Item = OsString>) -> AuxiliaryEnd {
     let _ = rustix::thread::set_name(c"guardian");
     let cgroup = cgroup::told();
     match Guardian::start(cgroup.clone(), command.collect()).and_then(Guardian::run) {
-        Ok(()) => HelperEnd::Done,
+        Ok(()) => AuxiliaryEnd::Done,
         Err(error) => {
             // Whatever is wrong, nothing of the command may be left.
             if let Some(cgroup) = &cgroup {
@@ -62,7 +62,7 @@ pub(crate) fn main(command: impl Iterator<Item = OsString>) -> HelperEnd {
             }
             group::end_all_children(|| true);
             let _ = send(wire(), &Report::Failed(error.raw_os_error().unwrap_or(0)), &[]);
-            HelperEnd::Failed
+            AuxiliaryEnd::Failed
         }
     }
 }
@@ -161,7 +161,7 @@ impl Guardian {
             }
             None => Report::Killed(Signal::KILL.as_raw()),
         };
-        // If nobody listens any more, nobody needs to know.
+        // If `tenure` does not listen any more, it does not need to know.
         let _ = send(wire(), &report, &[]);
         Ok(())
     }
@@ -251,7 +251,7 @@ impl Guardian {
         }
     }
 
-    /// Tells everybody to stop, and remembers by when.
+    /// Tells every process of the command to stop, and remembers by when.
     fn stop(&mut self, signal: Signal, by: Mono) {
         self.stop_by = Some(self.stop_by.map_or(by, |earlier| earlier.min(by)));
         let whole = self.state.is_none();

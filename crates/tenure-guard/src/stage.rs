@@ -15,8 +15,8 @@ use nix::sys::signal::{SigSet, Signal as NixSignal};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
+use crate::auxiliary::AuxiliaryEnd;
 use crate::cgroup;
-use crate::helper::HelperEnd;
 use crate::wire::{Order, receive};
 
 /// The hidden verb that starts it.
@@ -26,24 +26,24 @@ pub(crate) const VERB: &str = "__stage";
 const HIGH: i32 = 900;
 
 /// `__stage GUARDIAN SIGNALS CMD…`: does not return if all goes well.
-pub(crate) fn main(mut args: impl Iterator<Item = OsString>) -> HelperEnd {
+pub(crate) fn main(mut args: impl Iterator<Item = OsString>) -> AuxiliaryEnd {
     let guardian: Option<i32> = text(args.next()).and_then(|pid| pid.parse().ok());
     let blocked = text(args.next()).unwrap_or_default();
-    let Some(program) = args.next() else { return HelperEnd::Failed };
+    let Some(program) = args.next() else { return AuxiliaryEnd::Failed };
     // Where it is not to be had the guardian's own watch must do.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     if getppid().map(rustix::process::Pid::as_raw_pid) != guardian {
         // It died before we asked.
-        return HelperEnd::Failed;
+        return AuxiliaryEnd::Failed;
     }
     if let Some(group) = cgroup::told() {
         // Without it the guardian's own watch must do.
         let _ = cgroup::enter(&group);
     }
     let wire = rustix::stdio::stdin();
-    let Ok(Some(start)) = receive::<Order>(wire, true) else { return HelperEnd::Failed };
+    let Ok(Some(start)) = receive::<Order>(wire, true) else { return AuxiliaryEnd::Failed };
     let mut fds = start.fds.into_iter();
-    let Some(stdin) = fds.next() else { return HelperEnd::Failed };
+    let Some(stdin) = fds.next() else { return AuxiliaryEnd::Failed };
     let mut command = Command::new(&program);
     command.env_remove(cgroup::VARIABLE);
     let lock = fds.next().map(bequeathed);
@@ -52,7 +52,7 @@ pub(crate) fn main(mut args: impl Iterator<Item = OsString>) -> HelperEnd {
     }
     unblock(&blocked);
     let error = command.args(args).stdin(Stdio::from(stdin)).exec();
-    HelperEnd::NotExecuted { program, error }
+    AuxiliaryEnd::NotExecuted { program, error }
 }
 
 /// The lock as the command and all its descendants keep it, unless they close it.

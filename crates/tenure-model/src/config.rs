@@ -154,7 +154,7 @@ pub fn short() -> Vec<Config> {
             horizon: 6,
             heals_at: Some(0),
             must: &[Elected],
-            ..Config::of("calm", "nothing goes wrong: somebody leads, in every order of events")
+            ..Config::of("calm", "nothing goes wrong: a member leads, in every order of events")
         },
         Config {
             horizon: 7,
@@ -240,7 +240,7 @@ fn bad_networks() -> Vec<Config> {
             heals_at: Some(6),
             budget: Budget { crashes: 1, lost: 1, ..Budget::default() },
             must: &[Elected, TakenOver],
-            ..Config::of("healing", "trouble ends, and then somebody leads on every path")
+            ..Config::of("healing", "trouble ends, and then a member leads on every path")
         },
     ]
 }
@@ -290,7 +290,7 @@ fn more_of_everything() -> Vec<Config> {
             horizon: 2,
             budget: Budget { resigns: 1, ..Budget::default() },
             must: &[Elected, HandedOver],
-            ..Config::of("handing over", "a release elects the heir, who may not hear of it")
+            ..Config::of("handing over", "a release elects the heir, which may not be told")
         },
     ]
 }

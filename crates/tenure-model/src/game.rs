@@ -271,7 +271,7 @@ impl Game {
         }
     }
 
-    /// Carries a request to the store, and its news to everybody.
+    /// Carries a request to the store, and its news to all members.
     fn ask(&self, world: &mut World, request: &Request) -> Reply {
         let now = world.store_clock();
         let wall = World::wall();

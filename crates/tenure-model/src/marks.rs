@@ -31,7 +31,7 @@ pub enum Mark {
     Left,
     /// An election was kept for a named successor, who won it.
     HandedOver,
-    /// Nobody won because the election was paused (E6).
+    /// A bid was lost because the election was paused (E6).
     Paused,
     /// A name was taken, and its owner was told.
     NameOwned,

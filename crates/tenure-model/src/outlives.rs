@@ -1,11 +1,11 @@
-//! Rule M5: the terms of a life end with it, whether or not anybody has written that down.
+//! Rule M5: the terms of a life end with it, whether or not that was written down.
 //!
 //! **The rule.** Whenever the store shows who holds an election, that life is a member. This
 //! is looked at in every answer, and not in what the store would answer if it was asked: a
 //! term that is over in a look and stands in the answer to a bid would not be found there.
 //!
 //! **The rule broken.** The life is ended, one of its terms is not: no bid wins the election,
-//! and every answer shows it as held. Only a term whose holder has ended, and that nobody has
+//! and every answer shows it as held. Only a term whose holder has ended, and that was not
 //! written off since, is bent so. It shows wherever a life ends without the bid that ends it:
 //! one that leaves, one that its next life replaces, and one that is ended for another election.
 
@@ -48,8 +48,8 @@ fn lives(world: &World, member: &MemberRef) -> bool {
     members.iter().any(|view| view.member == *member)
 }
 
-/// The newest term of an election, if its holder's life was ended since and nobody has
-/// written the term off.
+/// The newest term of an election, if its holder's life was ended since and the term
+/// was not written off.
 fn void_term(world: &World, election: &ElectionName) -> Option<Term> {
     let kept = u64::try_from(JOURNAL).unwrap_or_default();
     let from = Seq::new(world.store.seq().get().saturating_sub(kept));

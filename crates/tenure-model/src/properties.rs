@@ -15,10 +15,10 @@ pub(crate) fn all(config: &Config) -> Vec<Property<Game>> {
     let mut all = always();
     all.extend(config.must.iter().map(|mark| sometimes(*mark)));
     if config.heals_at.is_some() {
-        all.push(Property::always("somebody leads at the end", led_at_the_end));
+        all.push(Property::always("a member leads at the end", led_at_the_end));
     }
     if config.heals_at == Some(0) {
-        all.push(Property::eventually("somebody leads", leads));
+        all.push(Property::eventually("a member leads", leads));
     }
     all
 }
@@ -82,7 +82,7 @@ fn sometimes(mark: Mark) -> Property<Game> {
     }
 }
 
-/// Whether somebody trusts that it leads each election.
+/// Whether a member trusts that it leads each election.
 fn leads(game: &Game, world: &World) -> bool {
     elections(&game.config).all(|election| world.trusting(&election).next().is_some())
 }

@@ -28,13 +28,13 @@ pub enum Broken {
     NumberWentBack,
     /// A term was given back while its work may still have run.
     ReleasedEarly,
-    /// Somebody trusted a term that the store does not have under its name.
+    /// A member trusted a term that the store does not have under its name.
     TrustBeyondGrant,
     /// The store showed a term of a life that is no member any more.
     OutlivedByTerm,
     /// A token of a name came back.
     TokenWentBack,
-    /// Somebody trusted a name that the store does not have under its life and token.
+    /// A member trusted a name that the store does not have under its life and token.
     OwnedBeyondGrant,
 }
 

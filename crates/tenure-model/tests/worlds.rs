@@ -32,14 +32,14 @@ fn a_situation_that_is_never_met_is_reported() {
     assert!(!verdict.is_good());
 }
 
-/// A paused election that nobody led before stays vacant: the demand is real.
+/// A paused election that had no leader before stays vacant: the demand is real.
 #[test]
-fn an_election_that_nobody_leads_at_the_end_is_reported() {
+fn an_election_without_a_leader_at_the_end_is_reported() {
     let paused = Budget { pauses: 1, ..Budget::default() };
     let calm = short().into_iter().find(|world| world.name == "calm").unwrap();
     let verdict = check(Config { heals_at: Some(1), budget: paused, ..calm }, 2);
     assert!(
-        verdict.violations.iter().any(|v| v.starts_with("somebody leads at the end")),
+        verdict.violations.iter().any(|v| v.starts_with("a member leads at the end")),
         "{:?}",
         verdict.violations
     );

@@ -19,7 +19,7 @@
 //! | never sent (no credential) | denied | denied, not applied |
 //! | anything else | internal | internal, **may have been applied** |
 //!
-//! A 409 of S3 does not say that the version was another, only that somebody else
+//! A 409 of S3 does not say that the version was another, only that another process
 //! wrote at that moment. It counts as a conflict all the same: nothing was
 //! applied, and the loser looks.
 
@@ -28,6 +28,9 @@ use tenure_store::{Error, ErrorKind};
 
 use crate::cloud::Cloud;
 use crate::http::Said;
+
+/// For answers after which the caller's next attempt may succeed.
+const REPEATED: &str = "the request is repeated";
 
 /// What came back from one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,7 +166,7 @@ impl Question<'_> {
                 Verdict::Failed(self.error(
                     ErrorKind::Denied,
                     answer,
-                    "somebody holds a lease on the blob: break it. Tenure takes none",
+                    "the blob has a lease: break it. Tenure takes none",
                 ))
             }
             412 if self.asked.writes() => Verdict::Conflict,
@@ -198,8 +201,8 @@ impl Question<'_> {
             (429, _) | (_, "SlowDown" | "SlowDownWrite" | "SlowDownRead" | "rateLimitExceeded") => {
                 (
                     ErrorKind::Busy,
-                    "the service throttles: it is tried again more slowly. Choose a longer ttl, or \
-                 spread members over prefixes",
+                    "the service throttles: the request is repeated more slowly. Choose a longer \
+                     ttl, or spread members over prefixes",
                 )
             }
             (301 | 302 | 307 | 308, _) => (
@@ -207,7 +210,7 @@ impl Question<'_> {
                 "the bucket is in another region or at another endpoint: name it in the URL by \
                  region= or endpoint=",
             ),
-            (409, _) => (ErrorKind::Busy, "it is tried again"),
+            (409, _) => (ErrorKind::Busy, REPEATED),
             (501 | 405, _) => (
                 ErrorKind::Invalid,
                 "the service does not know this request: use one that has conditional writes",
@@ -216,10 +219,10 @@ impl Question<'_> {
                 (ErrorKind::Invalid, "check the endpoint, the region and the name in the URL")
             }
             (408, _) => {
-                return self.maybe(self.error(ErrorKind::Timeout, answer, "it is tried again"));
+                return self.maybe(self.error(ErrorKind::Timeout, answer, REPEATED));
             }
             (500..=599, _) => {
-                return self.maybe(self.error(ErrorKind::Unreachable, answer, "it is tried again"));
+                return self.maybe(self.error(ErrorKind::Unreachable, answer, REPEATED));
             }
             _ => {
                 return self.maybe(self.error(ErrorKind::Internal, answer, "report this answer"));
@@ -230,7 +233,7 @@ impl Question<'_> {
 
     fn lost(&self, kind: HttpErrorKind, text: String) -> Error {
         let (kind, sent, what) = match kind {
-            HttpErrorKind::Connect => (ErrorKind::Unreachable, false, "found nobody to speak to"),
+            HttpErrorKind::Connect => (ErrorKind::Unreachable, false, "could not connect"),
             HttpErrorKind::Timeout => (ErrorKind::Timeout, true, "was not answered in time"),
             _ => (ErrorKind::Unreachable, true, "lost its connection"),
         };

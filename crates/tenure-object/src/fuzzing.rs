@@ -10,7 +10,7 @@ use crate::cloud::Cloud;
 use crate::gcs::{page, written};
 use crate::names::{key_of, listed_from, name_of};
 
-/// Names of objects, which anybody who may write to the bucket chooses.
+/// Names of objects, which any program that may write to the bucket chooses.
 pub fn names(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Some(key) = key_of(&text) {
@@ -20,7 +20,7 @@ pub fn names(data: &[u8]) {
         Err(error) => assert!(error.to_string().contains("shorten the prefix"), "{error}"),
         Ok(name) => {
             assert!(name.len() <= 1_024);
-            // Names that no key of Tenure's has are nobody's.
+            // Names that no key of Tenure's has name no election or member.
             if tenures(&text) {
                 assert_eq!(key_of(&name).as_deref(), Some(&*text), "a key comes back");
             }
@@ -60,7 +60,7 @@ fn tenures(key: &str) -> bool {
 }
 
 /// Answers to requests: a status on the first line, then whatever the service, or
-/// somebody between us and it, says.
+/// a program between us and it, says.
 pub fn answers(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (status, body) = text.split_once('\n').unwrap_or(("200", &text));

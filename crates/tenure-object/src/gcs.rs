@@ -52,8 +52,8 @@ impl Bucket {
     pub(crate) fn open(options: &BucketOptions, wire: &Wire) -> Result<Self> {
         let endpoint = options.endpoint.clone().or_else(emulator);
         let endpoint = endpoint.unwrap_or_else(|| ENDPOINT.to_owned());
-        // A token is as good as a password: none goes over a line that
-        // anybody can read.
+        // A token is as good as a password: none goes over a connection that
+        // others can read.
         let credentials = if endpoint.starts_with("http://") {
             None
         } else {
@@ -124,7 +124,7 @@ impl Register for Bucket {
         let Some(version) = generation.and_then(version) else {
             return Err(question.unreadable("there is no generation in it"));
         };
-        // Not everybody who speaks this language knows the condition.
+        // Not every service with this interface knows the condition.
         if known == Some(&version) {
             return Ok(Loaded::Unchanged);
         }

@@ -22,7 +22,7 @@ use tenure_store::{Error, ErrorKind, Result};
 
 use crate::answer::{Answer, Heard};
 
-/// More than any service's error text; less than anybody could fill memory with.
+/// More than any service's error text; less than what could fill memory.
 const MOST_SAID: usize = 64 * 1024;
 
 /// What became of one request. Clones write to the same note.

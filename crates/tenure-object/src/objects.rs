@@ -200,5 +200,5 @@ fn failure(verdict: Verdict, question: &Question<'_>) -> Error {
 pub(crate) fn too_large(key: &str, size: u64) -> Error {
     let text =
         format!("the object {key:?} is {size} bytes long; a record has at most {MAX_RECORD}");
-    Error::new(ErrorKind::Foreign, text).remedy("somebody else wrote it: choose another prefix")
+    Error::new(ErrorKind::Foreign, text).remedy("another program wrote it: choose another prefix")
 }

@@ -158,7 +158,7 @@ impl BucketOptions {
         self
     }
 
-    /// How often to look at an election that somebody holds, if not as often as
+    /// How often to look at an election that has a holder, if not as often as
     /// at the others: the resignation of its leader is noticed that late.
     pub fn poll_held(mut self, every: Duration) -> Self {
         self.poll_held = Some(every);

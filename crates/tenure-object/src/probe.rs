@@ -1,9 +1,9 @@
 //! The probe: whether a bucket does what the protocol rests on.
 //!
 //! A service that takes a conditional write and ignores the condition answers
-//! 200 to everybody, and everybody leads. So each opening tries it out, on an
+//! 200 to every member, and every member leads. So each opening tries it out, on an
 //! object of its own with a random name below `<prefix>/probe/`, and removes it.
-//! Nobody else ever has that name: any number of processes may probe at once. A
+//! No other process ever has that name: any number of processes may probe at once. A
 //! process that dies in the middle leaves one object of a few bytes, which may be
 //! deleted at any time.
 //!
@@ -43,7 +43,7 @@ pub(crate) async fn probe(
     if let Err(error) = &found
         && (error.kind() != ErrorKind::Unreachable || error.may_have_applied())
     {
-        // From where nobody is there is nothing to take away.
+        // A service that cannot be reached has nothing to remove.
         probe.clean().await;
     }
     found
@@ -69,7 +69,7 @@ impl Probe<'_> {
         };
         match looked? {
             Loaded::Absent => {}
-            _ => return Err(self.refuse("it finds an object that nobody wrote")),
+            _ => return Err(self.refuse("it finds an object that was never written")),
         }
         self.conditions_hold(&first).await?;
         let second = self.replace_and_list(&first).await?;

@@ -99,7 +99,7 @@ fn cas_options(options: &BucketOptions) -> CasOptions {
     if let Some(poll) = options.poll.or(timings.map(Settings::ttl)) {
         cas.poll = poll;
     }
-    // Unless somebody wants it sooner: about once in the holder's ttl.
+    // Unless the options ask for it sooner: about once in the holder's ttl.
     cas.poll_held = options.poll_held.or(options.poll);
     if let Some(age) = options.listing_age {
         cas.listing_age = age;

@@ -137,7 +137,7 @@ impl Role {
 }
 
 /// Whether a test went on as a process of its own, without the credentials that
-/// somebody who runs it may have in the environment: those come first.
+/// the user who runs it may have in the environment: those come first.
 fn ran_without_credentials(test: &str) -> bool {
     let own = |name: &String| name.starts_with("AWS_");
     let mut again = Command::new(std::env::current_exe().unwrap());
@@ -205,10 +205,10 @@ async fn a_role_of_a_container_an_instance_or_a_web_identity_is_taken() {
 }
 
 /// A program that has none is told what to set, for each cloud, and by no means that
-/// nobody leads.
+/// no member leads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_has_no_credentials_is_told_what_to_set() {
-    if ran_without_credentials("whoever_has_no_credentials_is_told_what_to_set") {
+async fn a_program_without_credentials_is_told_what_to_set() {
+    if ran_without_credentials("a_program_without_credentials_is_told_what_to_set") {
         return;
     }
     let options = BucketOptions::from_url(&url(Server::SeaweedFs, "p")).unwrap();

@@ -1,4 +1,4 @@
-//! What happens when somebody deletes objects by hand.
+//! What happens when an operator deletes objects by hand.
 
 #![allow(clippy::unwrap_used)]
 

@@ -15,9 +15,9 @@ use tenure::{Leadership, Tenure};
 use tenure_testkit::let_pass;
 
 const MEMBERS: usize = 4;
-/// How long somebody is to lead before the leader's line is cut.
+/// How long a member is to lead before its line is cut.
 const REIGN: Duration = Duration::from_secs(40);
-/// Within how long somebody must lead, and another after the cut.
+/// Within how long a member must lead, and another after the cut.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Who trusts that it leads, at any one moment.
@@ -73,7 +73,7 @@ impl World {
             let line = BadWeather::new(seed * 100 + n as u64);
             let endpoint = start(&server.endpoint(), line.clone()).await;
             let url = format!("gs://{BUCKET}/{prefix}?endpoint={endpoint}");
-            // Nothing is set: these are the timings that everybody gets.
+            // Nothing is set: these are the default timings.
             let tenure = Tenure::builder(&url).id(format!("m{n}")).connect().await.unwrap();
             line.begun.store(true, Ordering::Relaxed);
             members.push(tenure);
@@ -88,19 +88,19 @@ impl World {
         self.members.iter().position(|m| m.election("e").is_led_here())
     }
 
-    /// Waits until somebody leads for whom this holds; says how long that took.
+    /// Waits until a member leads for which this holds; says how long that took.
     async fn led_by(&self, fits: impl Fn(usize) -> bool) -> (usize, Duration) {
         let from = Instant::now();
         loop {
             if let Some(leader) = self.leader().filter(|n| fits(*n)) {
                 return (leader, from.elapsed());
             }
-            assert!(from.elapsed() < PATIENCE, "nobody leads after {PATIENCE:?} of bad weather");
+            assert!(from.elapsed() < PATIENCE, "no member leads after {PATIENCE:?} of faults");
             let_pass(Duration::from_millis(5), "the pace of samples").await;
         }
     }
 
-    /// How much of the time somebody leads, in thousandths.
+    /// How much of the time a member leads, in thousandths.
     async fn led_during(&self, time: Duration) -> u128 {
         let from = Instant::now();
         let mut led = Duration::ZERO;
@@ -150,8 +150,8 @@ async fn weather(seed: u64) -> u128 {
 
 /// F1: three errors in ten, half of them after the request was carried out, and
 /// delays of two seconds on three in ten, at the default settings, in three
-/// elections of four members. Somebody is elected and leads most of the time; when
-/// its line is cut another takes over. Nobody leads twice at once, no campaign
+/// elections of four members. A member is elected and leads most of the time; when
+/// its line is cut another takes over. No two lead at once, no campaign
 /// ends, and no member sends four requests a second, let alone repeats as many.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bad_line_makes_no_two_leaders_ends_no_campaign_and_no_storm() {
@@ -159,5 +159,5 @@ async fn a_bad_line_makes_no_two_leaders_ends_no_campaign_and_no_storm() {
     let seed = seed.unwrap_or(1) * 10;
     let (a, b, c) = tokio::join!(weather(seed), weather(seed + 1), weather(seed + 2));
     let led = (a + b + c) / 3;
-    assert!(led > 600, "somebody led {led} ‰ of the time only");
+    assert!(led > 600, "a member led {led} ‰ of the time only");
 }

@@ -100,7 +100,7 @@ async fn timings_that_would_be_throttled_are_refused_before_anything_is_sent() {
     assert_eq!(refused(options).await.kind(), ErrorKind::Unreachable);
 }
 
-/// An object that somebody else put there is not read into memory, nor is it
+/// An object that another program put there is not read into memory, nor is it
 /// taken for a record.
 #[tokio::test]
 async fn an_object_too_large_for_a_record_is_foreign() {

@@ -151,7 +151,7 @@ async fn a_fenced_counter_loses_nothing_while_leaders_are_killed() {
     let mut last = 0;
     let mut stopped = None;
     for kill in 0..KILLS {
-        // Somebody leads a newer term, and has counted under it.
+        // A process leads a newer term, and has counted under it.
         until("a newer leader counts", || async { look(&register, &key).await.0.newest() > last })
             .await;
         last = look(&register, &key).await.0.newest();

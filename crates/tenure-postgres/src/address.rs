@@ -9,8 +9,8 @@ use tokio_postgres::Config;
 
 use crate::words::Words;
 
-/// Where servers keep their sockets, if nobody says otherwise: Debian's place and
-/// PostgreSQL's own.
+/// Where servers keep their sockets, unless the URL or the environment says otherwise: Debian's
+/// place and PostgreSQL's own.
 const SOCKETS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct Address {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     Host(String),
-    /// A folder with a socket in it; whether nobody named it.
+    /// A folder with a socket in it; whether it is the default.
     Socket(PathBuf, bool),
 }
 

@@ -39,7 +39,7 @@ struct Standing {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
     pub(crate) handle: i64,
-    /// How often somebody asked something of the member.
+    /// How often something was asked of the member.
     pub(crate) attention: i64,
     /// How many terms it holds.
     pub(crate) holds: i32,

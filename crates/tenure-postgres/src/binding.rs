@@ -1,5 +1,5 @@
 //! Channel binding: what ties a password's proof to the server's certificate, so that
-//! nobody in between can pass it on (`tls-server-end-point`, RFC 5929).
+//! no server in between can pass it on (`tls-server-end-point`, RFC 5929).
 
 use sha2::{Digest, Sha256, Sha384, Sha512};
 

@@ -83,20 +83,20 @@ pub(crate) fn timed_out(doing: &str, effect: Effect, limit: std::time::Duration)
     maybe(said.remedy("the connection is given up and made again"), effect)
 }
 
-/// The server answered, and warned: somebody cancelled its wait for a standby. What
+/// The server answered, and warned: its wait for a standby was cancelled. What
 /// was written may be on this server alone, and a failover would forget it.
 pub(crate) fn warned(doing: &str) -> Error {
     let text = format!("PostgreSQL warned while {doing}, so that no standby may have it");
     Error::new(ErrorKind::Busy, text).maybe_applied().remedy(
-        "it is tried again; the server's log has the warning. Let nobody cancel sessions that wait \
-         for synchronous replication: bring a standby up, or change synchronous_standby_names",
+        "the request is repeated; the server's log has the warning. Do not cancel sessions that \
+         wait for synchronous replication: bring a standby up, or change synchronous_standby_names",
     )
 }
 
 /// What the server sent is not what its functions promise.
 pub(crate) fn damaged(what: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Foreign, format!("the database answered with {what}"))
-        .remedy("check that nobody changed Tenure's tables or functions by hand")
+        .remedy("check that Tenure's tables and functions were not changed by hand")
 }
 
 /// What is to become of the connection.
@@ -139,8 +139,8 @@ fn judge(db: &DbError) -> (ErrorKind, &'static str) {
         "53100" => (ErrorKind::Unwritable, "the server's disk is full: make room on it"),
         "53300" => (
             ErrorKind::Unreachable,
-            "all connection slots are taken; it is tried again. Raise max_connections, or keep \
-             some free with reserved_connections",
+            "all connection slots are taken; the attempt is repeated. Raise max_connections, or \
+             keep some free with reserved_connections",
         ),
         "57P01" | "57P02" | "57P03" | "57P04" => {
             (ErrorKind::Unreachable, "the server is starting, stopping or ended our session")
@@ -159,7 +159,7 @@ fn judge(db: &DbError) -> (ErrorKind, &'static str) {
         "40001" | "40P01" => (ErrorKind::Busy, "it lost against another and can be repeated"),
         "28P01" | "28000" => (
             ErrorKind::Denied,
-            "check user, password and pg_hba.conf; it is tried again, in case they are changed",
+            "check user, password and pg_hba.conf; the attempt is repeated, in case they change",
         ),
         "42501" => (
             ErrorKind::Denied,
@@ -179,7 +179,7 @@ fn judge(db: &DbError) -> (ErrorKind, &'static str) {
             "the server's queue of notifications is full, and nothing was applied: look in \
              pg_stat_activity for a session that listens and is idle in transaction",
         ),
-        text if text.starts_with("08") => (ErrorKind::Unreachable, "it is tried again"),
+        text if text.starts_with("08") => (ErrorKind::Unreachable, "the request is repeated"),
         text if text.starts_with("53") => (ErrorKind::Busy, "the server is short of resources"),
         _ => (ErrorKind::Internal, "the server's log says more"),
     }

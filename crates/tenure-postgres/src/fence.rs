@@ -11,7 +11,7 @@ const OVER: &str = "TN001";
 /// The SQLSTATE by which the function says that it is another store's.
 const STRANGER: &str = "TN002";
 
-/// Marks fences that are set in a PostgreSQL database; nobody has to name it.
+/// Marks fences that are set in a PostgreSQL database; callers need not name it.
 #[derive(Clone, Copy, Debug)]
 pub enum Postgres {}
 

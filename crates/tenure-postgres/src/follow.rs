@@ -34,7 +34,7 @@ impl Follower {
         // Listening begins before looking, so that no change falls between.
         let events = inner.notifications.subscribe();
         let interest = inner.notifications.follow(ns);
-        // Where it stands, and whether anybody would be notified.
+        // Where it stands, and whether notifications are sent.
         let places = inner.positions(&[ns.to_string()]).await?;
         let (here, rev) = places.first().map_or((0, 0), |place| (place.seq, place.rev));
         inner.notifications.begun_at(ns, here, rev);

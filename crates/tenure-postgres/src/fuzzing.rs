@@ -68,7 +68,7 @@ pub(crate) fn written(entry: &Entry) -> Value {
     })
 }
 
-/// The payload of a notification, which anybody may have sent (rule N1).
+/// The payload of a notification, which any role that may connect can have sent (rule N1).
 pub fn hints(data: &[u8]) {
     let payload = String::from_utf8_lossy(data);
     let named = payload.split('\n').next().is_some_and(|line| !line.is_empty());

@@ -2,7 +2,7 @@
 //! notifications arrive, and looks at the journal for as long as they do not.
 //!
 //! Whether they arrive is tried out: one session notifies, the other must hear it. One slow
-//! second is no reason to look for ever (P7), so that it is tried again at a pace that slows
+//! second is no reason to look for ever (P7), so that the test is repeated at a pace that slows
 //! down, and a queue that was full is looked at again with every look (P3).
 
 use std::sync::{Arc, Weak};
@@ -16,7 +16,7 @@ use crate::watch::{Hearing, Notifications};
 
 /// How long a notification of our own may take.
 const PROBE: Duration = Duration::from_secs(1);
-/// How soon after the first failure it is tried again, and how rarely at last. Behind a
+/// How soon after the first failure it is repeated, and how rarely at last. Behind a
 /// pooler each attempt leaves a LISTEN on a session of others, so that it slows down.
 const AGAIN: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(300));
 /// Looks are this much rarer while notifications arrive: only one that was lost, or that
@@ -60,7 +60,7 @@ async fn notification_arrives(inner: &Inner) -> bool {
     if getrandom::fill(&mut random).is_err() || inner.listen().await.is_err() {
         return false;
     }
-    // An empty first line is no namespace: nobody takes it for news.
+    // An empty first line is no namespace: no session takes it for news.
     let payload = format!("\n{:032x}", u128::from_ne_bytes(random));
     inner.notifications.expect(Some(payload.clone()));
     let arrives = inner.notify(&payload).await.is_ok()
@@ -135,8 +135,8 @@ pub(crate) async fn keep(inner: Weak<Inner>, notifications: Arc<Notifications>) 
     }
 }
 
-/// Looks where the journals and the names of the namespaces stand that are followed; says whether nobody
-/// is notified in one of them.
+/// Looks where the journals and the names of the namespaces stand that are followed; says whether
+/// one of them is without notifications.
 async fn look(store: &Inner) -> bool {
     let names = store.notifications.names();
     if names.is_empty() {

@@ -53,7 +53,7 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     fn on(&self, session: &Session) -> &str {
-        let owner = self.owner.as_deref().filter(|_| session.owns());
+        let owner = self.owner.as_deref().filter(|_| session.acts_as_owner());
         owner.unwrap_or(&self.call)
     }
 }
@@ -114,7 +114,7 @@ impl Link {
         let session = Session::connect(&self.options, notifications).await?;
         owners::check(&session.client, &self.options).await?;
         if self.notifications.is_native() {
-            self.own(&session).await?;
+            self.set_up(&session).await?;
         }
         if self.purpose == Purpose::Requests && self.options.listen {
             self.listen(&session).await?;
@@ -130,10 +130,10 @@ impl Link {
     }
 
     /// Sets up a session that is ours alone.
-    pub(crate) async fn own(&self, session: &Session) -> Result<()> {
-        session.own(&self.options).await?;
+    pub(crate) async fn set_up(&self, session: &Session) -> Result<()> {
+        session.set_up(&self.options).await?;
         if self.purpose == Purpose::Requests {
-            session.own_as_owner(&self.options).await?;
+            session.set_up_as_owner(&self.options).await?;
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ use crate::verbs::{Verbs, get, one};
 /// tells of a namespace's names this often at most.
 const TELL_AFTER: Duration = Duration::from_millis(20);
 
-/// The namespaces of which somebody is going to tell.
+/// The namespaces of which a task is going to tell.
 #[derive(Debug, Default)]
 pub(crate) struct Untold(Mutex<HashSet<Namespace>>);
 
@@ -50,7 +50,7 @@ impl<'a> Columns<'a> {
         for op in ops {
             let (what, token, expect, value) = match &op.what {
                 What::Take { to: To::Life, value } => ("take", None, None, Some(value)),
-                What::Take { to: To::Nobody, value } => ("post", None, None, Some(value)),
+                What::Take { to: To::Unowned, value } => ("post", None, None, Some(value)),
                 What::Change { of, token, expect, value } => {
                     let what = if *of == To::Life { "change" } else { "repost" };
                     (what, Some(*token), *expect, Some(value))
@@ -76,7 +76,7 @@ fn some<T>(column: &[Option<T>]) -> Option<&[Option<T>]> {
     column.iter().any(Option::is_some).then_some(column)
 }
 
-/// A nonce may be any number: one that nobody in particular draws is drawn at random.
+/// A nonce may be any number: that of a caller that is no member is drawn at random.
 fn nonce(nonce: Nonce) -> i64 {
     nonce.get().cast_signed()
 }
@@ -334,7 +334,7 @@ fn view(rows: &[Row]) -> Result<NamesView> {
             "bound" => view.bindings.push(binding(name()?, None, owners.of(row)?, row)?),
             "gone" => view.gone.push(name()?),
             "owner" => {
-                let owner = owner(row)?.ok_or_else(|| damaged("an owner who is nobody"))?;
+                let owner = owner(row)?.ok_or_else(|| damaged("an owner without an id"))?;
                 view.owners.push((owner, span(get(row, "left_us")?)));
             }
             other => return Err(damaged(format_args!("{other:?} among names"))),

@@ -163,7 +163,7 @@ impl PostgresOptions {
         };
     }
 
-    /// The whole world's authorities sign certificates for anybody who has a name: so
+    /// The public authorities sign certificates for every owner of a domain: so
     /// the name is always looked at, as libpq has it.
     fn set_tls(&mut self, words: &Words) -> Result<()> {
         let named = words.get("sslmode").map(ssl_mode).transpose()?;
@@ -355,7 +355,7 @@ fn one_of(word: &str, all: &str) -> Error {
     refuse(format!("the {word} for PostgreSQL is not known")).remedy(format!("write {all}"))
 }
 
-/// By which the server lists our sessions, if nobody says otherwise: which program, which
+/// By which the server lists our sessions, unless the options say otherwise: which program, which
 /// process of it and on which machine, and what the session is for.
 pub(crate) fn application_name(what: &str) -> String {
     let program = std::env::current_exe().ok();

@@ -9,8 +9,8 @@ use tokio_postgres::types::Type;
 use crate::error::{self, Effect};
 use crate::options::PostgresOptions;
 
-/// Refuses a schema of somebody whom the role of this session has no reason to trust.
-/// A schema that is not there is nobody's. The rules stand in `sql/owners.sql`.
+/// Refuses a schema of an owner that the role of this session has no reason to trust.
+/// A schema that is not there has no owner. The rules stand in `sql/owners.sql`.
 pub(crate) async fn check(client: &Client, options: &PostgresOptions) -> Result<()> {
     let sql = include_str!("sql/owners.sql");
     let owner = options.owner.as_deref();

@@ -36,7 +36,7 @@ pub(crate) fn find(options: &PostgresOptions, address: &Address) -> Found {
     password(&text, address, database, user).map_or(Found::Nothing, Found::Password)
 }
 
-/// The user this program runs as, whom a connection is for if nobody is named.
+/// The user this program runs as, for which a connection is if no user is named.
 fn whoami() -> String {
     std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default()
 }
@@ -77,7 +77,7 @@ fn fields(line: &str) -> Option<[String; 5]> {
         match letter {
             '\\' => fields[at].push(letters.next().unwrap_or('\\')),
             ':' if at < 4 => at += 1,
-            // What follows the password is nobody's.
+            // What follows the password is ignored.
             ':' => break,
             _ => fields[at].push(letter),
         }

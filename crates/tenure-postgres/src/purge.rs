@@ -1,4 +1,4 @@
-//! Forgetting what nobody uses any more, one bounded step at a time.
+//! Forgetting what is no longer used, one bounded step at a time.
 
 use tenure_core::{ElectionName, Namespace, Purge, Purged};
 use tenure_store::Result;

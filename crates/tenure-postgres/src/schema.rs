@@ -162,7 +162,7 @@ async fn upgrade_locked(client: &Client, options: &PostgresOptions) -> Result<()
     if version == 0 {
         client.batch_execute(&create).await.map_err(|error| not_created(schema, error))?;
     }
-    // Somebody else may have made it since we looked.
+    // Another process may have made it since we looked.
     owners::check(client, options).await?;
     client.batch_execute(&steps_from(version, schema)).await.map_err(failed)
 }

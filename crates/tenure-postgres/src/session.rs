@@ -27,7 +27,7 @@ pub(crate) struct Session {
     /// The heartbeat, prepared; `None` where it goes by the verb.
     pub(crate) beat: OnceCell<Option<Statement>>,
     /// Set once it is set up for what only the schema's owner may do.
-    owns: AtomicBool,
+    as_owner: AtomicBool,
     /// Statements that are sent often, prepared, by their texts.
     statements: Mutex<HashMap<String, Statement>>,
     /// How many warnings the server sent.
@@ -114,9 +114,9 @@ impl Session {
             (client, tokio::spawn(carry(connection, notifications, counted)))
         };
         let beat = OnceCell::new();
-        let owns = AtomicBool::new(false);
+        let as_owner = AtomicBool::new(false);
         let statements = Mutex::default();
-        Ok(Self { client, beat, owns, statements, warnings, carrier })
+        Ok(Self { client, beat, as_owner, statements, warnings, carrier })
     }
 
     /// How many warnings the server has sent so far.
@@ -162,7 +162,7 @@ impl Session {
     /// behind a transaction pooler it would reach other clients. Statements are
     /// calls and updates by key, for which one plan is as good as another and a
     /// new one for each call only costs.
-    pub(crate) async fn own(&self, options: &PostgresOptions) -> Result<()> {
+    pub(crate) async fn set_up(&self, options: &PostgresOptions) -> Result<()> {
         let millis = options.request_timeout.as_millis();
         let text = format!(
             "SET statement_timeout = {millis}; \
@@ -188,22 +188,22 @@ impl Session {
     }
 
     /// Whether it is set up for what a verb is made of.
-    pub(crate) fn owns(&self) -> bool {
-        self.owns.load(Ordering::Acquire)
+    pub(crate) fn acts_as_owner(&self) -> bool {
+        self.as_owner.load(Ordering::Acquire)
     }
 
     /// Sets it up for that, if it is the owner's: what a verb does for others in the
     /// owner's name, by settings of its own, is then done without. Not for a role
     /// that only shares the owner's rights: what the server tells it of itself may
     /// be something else than what it tells the owner.
-    pub(crate) async fn own_as_owner(&self, options: &PostgresOptions) -> Result<()> {
+    pub(crate) async fn set_up_as_owner(&self, options: &PostgresOptions) -> Result<()> {
         let set = async {
             if self.may("owns", &options.schema).await? {
                 let wait = options.lock_wait();
                 let planned = schema::planned(&options.schema);
                 let text = format!("SET lock_timeout = {wait}; {planned}");
                 self.client.batch_execute(&text).await?;
-                self.owns.store(true, Ordering::Release);
+                self.as_owner.store(true, Ordering::Release);
             }
             Ok(())
         };

@@ -133,7 +133,7 @@ impl Spare {
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The verb, to its end: it goes on when nobody waits for the answer any more.
+    /// The verb, to its end: it goes on when the caller no longer waits for the answer.
     fn send(self: &Arc<Self>, ns: &Namespace, beat: &Heartbeat) -> oneshot::Receiver<Result<Beat>> {
         let (tell, told) = oneshot::channel();
         let spare = Arc::clone(self);
@@ -227,7 +227,7 @@ mod tests {
         drop(second);
         first.answered();
         let third = line.enter();
-        assert!(third.is_behind(), "the second was sent, and nobody knows what became of it");
+        assert!(third.is_behind(), "the second was sent, and its outcome is unknown");
         third.answered();
         assert!(!line.enter().is_behind());
     }

@@ -179,7 +179,7 @@ impl Inner {
             return;
         }
         for link in [&self.requests, &self.beats] {
-            let set = async { link.own(&*link.session().await?).await };
+            let set = async { link.set_up(&*link.session().await?).await };
             if let Err(error) = set.await {
                 tracing::debug!(%error, "a session keeps its settings");
             }
@@ -202,7 +202,7 @@ impl Inner {
                     member = %claim.member,
                     elections = fenced,
                     waited = ?self.options.fence_wait,
-                    "an open transaction has fenced the last term, so nobody else can be elected: \
+                    "an open transaction has fenced the last term, so that no other can be elected: \
                      look in pg_stat_activity for one that is idle in transaction, and set \
                      idle_in_transaction_session_timeout"
                 );

@@ -1,4 +1,4 @@
-//! Hearing of changes: notifications where they arrive, looks where they do not.
+//! Learning of changes: notifications where they arrive, looks where they do not.
 //! [`keeper`](crate::keeper) finds out which it is.
 
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ impl Hearing {
             Self::Off => Some("notifications are turned off (listen=0)"),
             Self::Unheard => Some(
                 "notifications do not arrive: a pooler in transaction mode, or a slow connection; \
-                 connect directly. They are tried again by themselves",
+                 connect directly. They are tested again from time to time",
             ),
             Self::Filling => Some(
                 "the server's queue of notifications is half full, so none are sent: look in \
@@ -64,7 +64,7 @@ pub(crate) struct Place {
     pub(crate) ns: String,
     pub(crate) seq: u64,
     pub(crate) rev: u64,
-    /// Whether nobody is notified of what is written to it.
+    /// Whether no notification is sent of what is written to it.
     pub(crate) quiet: bool,
 }
 
@@ -121,7 +121,7 @@ impl Notifications {
         self.hearing.send_replace(hearing)
     }
 
-    /// Somebody said that nobody is notified any more. The keeper finds out.
+    /// A notification said that it is the last for now. The keeper finds out.
     pub(crate) fn hushed(&self) {
         if self.is_native() {
             self.stirred.notify_one();
@@ -160,7 +160,7 @@ impl Notifications {
     }
 
     fn tell(&self, event: Event) {
-        // Nobody following is fine.
+        // There need not be a follower.
         drop(self.events.send(event));
     }
 
@@ -176,14 +176,14 @@ impl Notifications {
             return;
         }
         drop(probe);
-        // Nobody follows it: not worth a copy of what a stranger may have sent (P12).
+        // It is not followed: not worth a copy of what a stranger may have sent (P12).
         let ns = note.payload().split('\n').next().unwrap_or_default();
         if !self.is_followed(ns) {
             return;
         }
         if let Some((event, quiet)) = understand(note.payload()) {
             if let Event::News { ns, seq, .. } = &event {
-                self.heard_of(ns, *seq);
+                self.noticed(ns, *seq);
             }
             self.tell(event);
             if quiet {
@@ -198,14 +198,14 @@ impl Notifications {
 
     /// A notification says that the journal is here. It may be forged: then a look finds
     /// another place, and that is news.
-    fn heard_of(&self, ns: &str, seq: u64) {
+    fn noticed(&self, ns: &str, seq: u64) {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(followers) = followed.get_mut(ns) {
             followers.seq = Some(seq);
         }
     }
 
-    /// One who begins to follow found the journal and the names here.
+    /// A follower that begins found the journal and the names here.
     pub(crate) fn begun_at(&self, ns: &Namespace, seq: u64, rev: u64) {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(followers) = followed.get_mut(ns.as_str()) {
@@ -246,7 +246,7 @@ impl Notifications {
     }
 }
 
-/// That somebody follows a namespace.
+/// A following of a namespace, which lasts until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Interest {
     notifications: Arc<Notifications>,
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(hints("ns\n7\nn"), [Hint::Names]);
         assert_eq!(hints("ns\n7"), []);
         for forged in
-            ["ns", "ns\nseven", "ns\n7\na", "ns\n7\nz\tx", "ns\nseven\ne\t", "ns\n7\ng\tnobody"]
+            ["ns", "ns\nseven", "ns\n7\na", "ns\n7\nz\tx", "ns\nseven\ne\t", "ns\n7\ng\tnolife"]
         {
             assert_eq!(hints(forged), [Hint::Anything], "{forged:?}");
         }

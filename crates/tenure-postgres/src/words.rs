@@ -86,7 +86,7 @@ impl Words {
         self.0.get(word).map(String::as_str)
     }
 
-    /// Adds what nobody has said so far.
+    /// Adds what was not said so far.
     fn add(&mut self, word: &str, value: String) {
         self.0.entry(word.to_owned()).or_insert(value);
     }
@@ -147,7 +147,7 @@ impl Words {
         Ok(())
     }
 
-    /// `host:port,host:port`. A port that nobody names is left to the others to say.
+    /// `host:port,host:port`. A port that is not named is left to the later sources.
     fn take_hosts(&mut self, text: &str) -> Result<()> {
         let mut hosts = Vec::new();
         let mut ports = Vec::new();

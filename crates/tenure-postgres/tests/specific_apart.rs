@@ -16,6 +16,6 @@ async fn what_a_verb_does_is_done_to_nothing_else() {
 /// C40: a term that is fenced at this moment is given back at once and not handed over, also
 /// beside others of the same number that are not fenced.
 #[tokio::test]
-async fn a_fenced_term_is_waited_for_by_nobody() {
-    alone(checks::a_fenced_term_is_waited_for_by_nobody).await;
+async fn no_release_waits_for_a_fenced_term() {
+    alone(checks::no_release_waits_for_a_fenced_term).await;
 }

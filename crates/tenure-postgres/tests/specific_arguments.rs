@@ -122,7 +122,7 @@ impl Caller {
             "p_names" | "p_elections" | "p_election" => &["e1", "e2", "e3", "a/b"],
             "p_causes" => &["resigned", "stepped down", "abandoned", "left", "expired"],
             "p_endpoints" => &["h:1", "h:2"],
-            "p_role" => &["nobody_at_all"],
+            "p_role" => &["no_such_role"],
             // The preferred candidate, and whatever term there is.
             "p_to" | "p_successors" if self.below(3) > 0 => return None,
             "p_member" => return Some(format!("m{}", self.who)),
@@ -282,7 +282,7 @@ async fn check(client: &Client, schema: &str, store: &impl Store, numbers: &mut 
         assert!(after >= Some(*before), "{election:?} went from {before} to {after:?}");
     }
     *numbers = now;
-    // One odd row would keep everybody from reading all the others.
+    // One odd row would keep all clients from reading all the others.
     let sql = format!("SELECT ns FROM {schema}.namespaces");
     for row in client.query(&sql, &[]).await.unwrap() {
         let ns = Namespace::new(row.get::<_, String>(0)).expect("a namespace that can be");
@@ -402,7 +402,7 @@ async fn what_can_never_be_right_is_refused_by_the_rule_it_breaks() {
 }
 
 /// H27, M2: a claim ends a dead holder, with whom an election is forgotten that
-/// nobody else stood for and that the same claim bids for: both are won and told.
+/// no other stood for and that the same claim bids for: both are won and told.
 #[tokio::test]
 async fn what_is_forgotten_during_a_claim_is_won_beside_the_rest() {
     let place = Place::new();

@@ -69,7 +69,7 @@ async fn answered_within<T>(looks: u64, asked: impl Future<Output = T>) -> bool 
 }
 
 /// B13: requests that are given up at any moment leave no lock and no open
-/// transaction behind, and cost nobody anything.
+/// transaction behind, and cost no other member anything.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_is_given_up_leaves_no_lock_behind() {
     let place = Place::new();

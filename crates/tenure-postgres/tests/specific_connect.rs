@@ -129,7 +129,7 @@ async fn what_the_url_leaves_open_is_in_the_environment() {
         rest.chain([(name, value)]).collect::<Vec<_>>()
     };
     assert!(refused("postgres://", &with("PGPASSWORD", "wrong")).await.contains("password"));
-    assert!(refused("postgres://", &with("PGUSER", "nobody")).await.contains("nobody"));
+    assert!(refused("postgres://", &with("PGUSER", "stranger")).await.contains("stranger"));
     assert!(refused("postgres://", &with("PGDATABASE", "none")).await.contains("none"));
     let missing = refused("postgres://", &with("PGPASSWORD", "")).await;
     assert!(missing.contains("PGPASSWORD") && missing.contains(".pgpass"), "{missing}");
@@ -144,10 +144,10 @@ async fn what_the_url_leaves_open_is_in_the_environment() {
     works(&url, &[("PGPASSWORD", "wrong"), ("PGSSLMODE", "verify-full"), ("PGPORT", "1")]).await;
 }
 
-/// P9: a password lies in a file that nobody else may read, and a new one is used from
+/// P9: a password lies in a file that no other user may read, and a new one is used from
 /// the next connection on.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_file_is_read_if_nobody_else_may_read_it() {
+async fn a_password_file_is_read_if_no_other_user_may_read_it() {
     let server = with_password("hunter2").await;
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join(".pgpass");
@@ -233,10 +233,10 @@ async fn a_service_names_a_connection() {
     std::fs::write(&file, text).unwrap();
     let at_home = ("HOME", home.path().to_str().unwrap());
     works("postgres://?service=shop", &[at_home]).await;
-    works("postgres://", &[at_home, ("PGSERVICE", "shop"), ("PGUSER", "nobody")]).await;
+    works("postgres://", &[at_home, ("PGSERVICE", "shop"), ("PGUSER", "stranger")]).await;
     let named = ("PGSERVICEFILE", file.to_str().unwrap());
     works("postgres://", &[named, ("PGSERVICE", "shop")]).await;
-    refused("postgres://nobody@/?service=shop", &[at_home]).await;
+    refused("postgres://stranger@/?service=shop", &[at_home]).await;
     let error = open("postgres://?service=none", &[at_home]).await.unwrap_err();
     assert!(error.to_string().contains("\"none\""), "{error}");
 }
@@ -272,7 +272,7 @@ async fn with_tls(authority: &Authority) -> Server {
     server
 }
 
-/// P9: a role shows who it is by a certificate, whose key nobody else may read.
+/// P9: a role shows who it is by a certificate, whose key no other user may read.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_role_shows_who_it_is_by_a_certificate() {
     let authority = Authority::new();

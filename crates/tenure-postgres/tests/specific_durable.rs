@@ -164,7 +164,7 @@ async fn a_role_that_is_set_to_wait_for_less_waits_all_the_same() {
 /// H18: whatever a session says, what changes terms is committed synchronously.
 /// And a release that names fewer numbers than elections ends those candidacies.
 #[tokio::test]
-async fn whoever_calls_commits_durably_and_may_leave_numbers_out() {
+async fn every_role_commits_durably_and_may_leave_numbers_out() {
     let place = Place::new();
     let client = admin().await;
     let _store = place.open().await;

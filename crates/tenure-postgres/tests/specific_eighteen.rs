@@ -30,7 +30,7 @@ async fn foreign_listener() -> Client {
     client
 }
 
-/// Sends what nobody takes until the server has no room for more.
+/// Sends what no session takes until the server has no room for more.
 async fn fill(client: &Client) {
     let send = "SELECT pg_notify('foreign_channel', repeat(md5(random()::text), 240))";
     loop {
@@ -42,7 +42,7 @@ async fn fill(client: &Client) {
     }
 }
 
-async fn heard_of_vacancy(following: &mut Box<dyn Following>) {
+async fn told_of_vacancy(following: &mut Box<dyn Following>) {
     let hear = async {
         while !matches!(following.next().await, Ok(Followed::Hint(Hint::Vacant { .. }))) {}
     };
@@ -64,11 +64,11 @@ async fn elections_go_on_with_a_queue_of_notifications_that_is_full() {
     fill(&client).await;
 
     store.release(&ns(), &release(&before)).await.unwrap();
-    heard_of_vacancy(&mut hints).await;
+    told_of_vacancy(&mut hints).await;
     for life in 2..6 {
         let term = leader(&store, &format!("m{life}"), life, "e").await;
         store.release(&ns(), &release(&term)).await.unwrap();
-        heard_of_vacancy(&mut hints).await;
+        told_of_vacancy(&mut hints).await;
     }
     until("it says that it looks", || async { other.capabilities().watch == Watch::Polled(poll) })
         .await;
@@ -84,7 +84,7 @@ async fn elections_go_on_with_a_queue_of_notifications_that_is_full() {
     .await;
     let term = leader(&store, "z", 9, "e").await;
     store.release(&ns(), &release(&term)).await.unwrap();
-    heard_of_vacancy(&mut hints).await;
+    told_of_vacancy(&mut hints).await;
 }
 
 /// What concerns who leads holds on this version too: heartbeats and claims.

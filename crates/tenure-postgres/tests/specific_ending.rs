@@ -1,5 +1,5 @@
 //! Endings and crowds: what one step costs when a member held very much, when many
-//! stand, and when somebody else's transaction stays open.
+//! stand, and when another transaction stays open.
 
 #![allow(clippy::unwrap_used)]
 
@@ -67,11 +67,11 @@ async fn a_dead_member_of_many_terms_is_ended_in_one_step() {
     let told = told_after(&store, before).await;
     assert_eq!(told.len(), 4, "stood, ended, released, elected: {told:?}");
     assert!(matches!(&told[1], Happening::Ended { member, .. } if *member == a), "{told:?}");
-    assert!(view(&store, "e-19-999").await.holder.is_none(), "vacant before anybody asks");
+    assert!(view(&store, "e-19-999").await.holder.is_none(), "vacant before any bid");
     assert_eq!(bid_for_many(&store, &b, 3, 3).await, BATCH);
 }
 
-/// M5: a bid for a term of a life that is over ends nobody: not even a newer life of
+/// M5: a bid for a term of a life that is over ends no member: not even a newer life of
 /// the same id whose ttl has run out, which is ended by those who want what it has.
 #[tokio::test]
 async fn a_void_term_is_written_off_without_ending_a_newer_life() {
@@ -109,7 +109,7 @@ async fn candidacies_of_the_dead_are_cleared_away_in_parts() {
     let after_end = left().await;
     assert!((900..1_000).contains(&after_end), "{after_end} are left by the end itself");
     let seen = store.read(&ns(), &Query { candidates: true, ..Query::everything() }).await.unwrap();
-    assert!(seen.elections.iter().all(|e| e.candidates.len() == 1), "nobody sees them");
+    assert!(seen.elections.iter().all(|e| e.candidates.len() == 1), "no answer shows them");
     for life in 3..9 {
         joined(&store, &format!("j{life}"), life).await;
     }
@@ -119,7 +119,7 @@ async fn candidacies_of_the_dead_are_cleared_away_in_parts() {
 }
 
 /// M5: a term that ended with its holder's life does not pass the fence, also before
-/// anybody wrote it off.
+/// it was written off.
 #[tokio::test]
 async fn a_term_of_an_ended_life_does_not_pass_the_fence() {
     let place = Place::new();
@@ -170,7 +170,7 @@ async fn an_open_transaction_after_a_heartbeat_delays_only_its_own_member() {
     let b = joined(&store, "b", 3).await;
     won(store.claim(&ns(), &claim(&b, "other", 1)).await.unwrap());
     let waits = held(store.claim(&ns(), &claim(&b, "held", 2)).await.unwrap());
-    assert!(waits.holder.is_none(), "nobody lives who holds it: {waits:?}");
+    assert!(waits.holder.is_none(), "no live member holds it: {waits:?}");
     tx.rollback().await.unwrap();
     won(store.claim(&ns(), &claim(&b, "held", 3)).await.unwrap());
 }

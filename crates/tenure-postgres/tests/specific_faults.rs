@@ -141,7 +141,7 @@ async fn a_namespace_that_is_held_fails_in_time_and_delays_no_heartbeat() {
     assert!(error.to_string().contains("idle in transaction"), "{error}");
 }
 
-/// C42: while somebody holds the namespace, a bid that could change nothing is
+/// C42: while another transaction holds the namespace, a bid that could change nothing is
 /// answered at once; one that could waits: a new candidacy, another priority,
 /// a holder that is dead.
 #[tokio::test(flavor = "multi_thread")]
@@ -195,10 +195,10 @@ async fn a_bid_that_can_change_nothing_does_not_wait() {
 }
 
 /// C40: a claim in a transaction whose snapshot is older than another's
-/// win fails, and elects nobody: neither for what was new, nor for what was
+/// win fails, and elects no member: neither for what was new, nor for what was
 /// vacant, nor from a member that has beaten since.
 #[tokio::test]
-async fn a_claim_under_an_old_snapshot_fails_and_elects_nobody() {
+async fn a_claim_under_an_old_snapshot_fails_and_elects_no_member() {
     let place = Place::new();
     let store = place.open().await;
     let a = joined(&store, "a", 1).await;
@@ -372,7 +372,7 @@ async fn a_read_only_or_crowded_server_is_ridden_out() {
     until("it is back", || async { store.heartbeat(&ns(), &beat(&a)).await.is_ok() }).await;
 }
 
-/// H15: a password that is changed under way is denied in words, tried again,
+/// H15: a password that is changed under way is denied in words, repeated,
 /// and accepted once it is right; it is never repeated.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_password_change_is_ridden_out() {
@@ -444,7 +444,7 @@ async fn an_election_named_twice_is_bid_for_twice() {
     let mut twice = claim(&a, "e", 1);
     twice.bids.push(claim(&a, "e", 2).bids.remove(0));
     let Claims::Answered(answers) = store.claim(&ns(), &twice).await.unwrap() else { panic!() };
-    // The second gave up what the first won: nobody is told of a term that is over.
+    // The second gave up what the first won: no caller is told of a term that is over.
     let [Claimed::Held(first), Claimed::Won(second)] = &answers[..] else { panic!("{answers:?}") };
     assert_eq!((first.number.get(), second.number.get()), (2, 2));
     let seen = view(&store, "e").await;

@@ -110,7 +110,7 @@ async fn a_fence_waits_for_a_win_in_progress_and_then_fails() {
 }
 
 /// C42: a leader stuck in a fenced transaction delays its successor, for a
-/// bounded time at each bid, and nobody and nothing else.
+/// bounded time at each bid, and no other member or request.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stuck_fenced_transaction_delays_the_successor_alone() {
     let place = Place::new();
@@ -154,7 +154,7 @@ async fn a_stuck_fenced_transaction_delays_the_successor_alone() {
 }
 
 /// P14: a vacancy that is held up by a fence says so, and by which process: in the answer
-/// to the bid it holds up, and after a second to everybody who reads.
+/// to the bid it holds up, and after a second to all that read.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_vacancy_that_a_fence_holds_up_says_so() {
     let place = Place::new();
@@ -171,7 +171,7 @@ async fn a_vacancy_that_a_fence_holds_up_says_so() {
         })
         .await;
     };
-    assert_eq!(view(&store, "e").await.held_up, None, "it is led, and nobody waits");
+    assert_eq!(view(&store, "e").await.held_up, None, "it is led, and no bid waits");
 
     store.release(&ns(), &release(&term)).await.unwrap();
     let why = |process| Some(HeldUp::Transaction { process });

@@ -13,7 +13,7 @@ async fn a_fence_passes_for_exactly_one_term() {
     alone(checks::a_fence_passes_for_exactly_one_term).await;
 }
 
-/// The same of names; and one that is fenced is busy for everybody else.
+/// The same of names; and one that is fenced is busy for all others.
 #[tokio::test]
 async fn a_fence_passes_for_exactly_one_binding() {
     alone(checks::a_fence_passes_for_exactly_one_binding).await;

@@ -132,20 +132,20 @@ async fn a_term_that_was_handed_over_can_be_fenced_at_once() {
 /// What an heir reads is the same, whether it asks by itself or with others, but for
 /// what it publishes itself.
 #[tokio::test]
-async fn the_look_of_an_heir_is_what_everybody_reads() {
+async fn the_look_of_an_heir_is_what_all_members_read() {
     let place = Place::new();
     let store = place.open().await;
     let (term, heir) = couple(&store).await;
     hand_over(&store, &term, LONG).await;
     let own = view(&store, Some(&heir)).await;
     let mut all = store.read(&ns(), &Query::everything()).await.unwrap();
-    let mut everybodys = all.elections.remove(0);
+    let mut shown = all.elections.remove(0);
     let left = own.handed_to(heir.incarnation).unwrap();
-    assert!(left > everybodys.handed_to(heir.incarnation).unwrap());
+    assert!(left > shown.handed_to(heir.incarnation).unwrap());
     assert!(left <= TTL, "no more than the heir's own life: {left:?}");
-    everybodys.candidates.clear();
-    everybodys.holder.as_mut().unwrap().remaining = left;
-    assert_eq!(own, everybodys);
+    shown.candidates.clear();
+    shown.holder.as_mut().unwrap().remaining = left;
+    assert_eq!(own, shown);
     // And of one that it does not hold.
     let other = view(&store, Some(&term.member)).await;
     assert_eq!(other.holder.unwrap().member, heir);
@@ -162,11 +162,11 @@ async fn the_look_of_an_heir_is_what_everybody_reads() {
     // And of one that it did not take on in time.
     place.sql("UPDATE {s}.elections SET heir_until = now() - interval '1 second'").await;
     let own = view(&store, Some(&heir)).await;
-    let everybodys = view(&store, None).await;
-    assert!(own.holder.is_none() && own == everybodys, "{own:?} {everybodys:?}");
+    let shown = view(&store, None).await;
+    assert!(own.holder.is_none() && own == shown, "{own:?} {shown:?}");
 }
 
-/// The heir hears by name that the term is its own, and nobody of a vacancy.
+/// The heir is told by name that the term is its own, and no member of a vacancy.
 #[tokio::test]
 async fn a_hand_over_is_hinted_at_by_the_name_of_the_heir() {
     let place = Place::new();
@@ -189,8 +189,8 @@ async fn a_hand_over_is_hinted_at_by_the_name_of_the_heir() {
     }
 }
 
-/// Who stands is answered without waiting where nothing changed. A term that nobody
-/// took on in time is a change, although its holder lives.
+/// Who stands is answered without waiting where nothing changed. A term that was not
+/// taken on in time is a change, although its holder lives.
 #[tokio::test]
 async fn a_bid_for_what_has_lapsed_waits_for_its_turn() {
     let place = Place::new();
@@ -224,7 +224,7 @@ async fn a_promotion_confirms_what_was_handed_over() {
 }
 
 /// And it hands on what was handed to it before the promotion, by a number that
-/// nobody had on the other side of it.
+/// no term had on the other side of it.
 #[tokio::test]
 async fn what_was_handed_over_is_handed_on_after_a_promotion() {
     let place = Place::new();
@@ -242,7 +242,7 @@ async fn what_was_handed_over_is_handed_on_after_a_promotion() {
     assert_eq!(seen.holder.unwrap().member, term.member);
 }
 
-/// Without a promotion, the same bid takes what nobody has taken on; the number
+/// Without a promotion, the same bid takes what the heir has not taken on; the number
 /// rises, and the heir's count of terms is right again.
 #[tokio::test]
 async fn what_has_lapsed_is_taken_without_ending_the_heir() {

@@ -224,7 +224,7 @@ async fn one_of_many_that_is_not_new_holds_up_no_other() {
     assert_eq!(numbers("f", 0).await, expected);
 }
 
-/// What nobody ever stood for is told at once if it is more than hints are given for,
+/// What never had a candidate is told at once if it is more than hints are given for,
 /// whatever else there is; and a bid for what is there is not.
 #[tokio::test]
 async fn many_new_elections_are_told_at_once() {

@@ -56,7 +56,7 @@ async fn a_name_that_is_held_is_busy_and_the_others_are_bound() {
     assert_eq!(bound(&store, &a, change()).await.token, first.token);
 }
 
-/// Names wait for no claim: somebody's open transition does not hold them up.
+/// Names wait for no claim: an open transition does not delay them.
 #[tokio::test]
 async fn names_are_bound_while_the_namespace_is_entered() {
     let place = Place::new();
@@ -72,7 +72,7 @@ async fn names_are_bound_while_the_namespace_is_entered() {
 
 /// U1: many take the same names at once; each has one owner, and no token is there twice.
 #[tokio::test(flavor = "multi_thread")]
-async fn each_name_has_one_owner_whoever_is_first() {
+async fn each_name_has_one_owner_in_any_order() {
     let place = Place::new();
     let mut racers = tokio::task::JoinSet::new();
     for life in 1..=3_u64 {
@@ -105,7 +105,7 @@ fn batch(prefix: &str, from: u64) -> impl DoubleEndedIterator<Item = BindOp> {
     (from..from + 12).map(move |nonce| take(&format!("{prefix}{nonce}"), nonce))
 }
 
-/// U1: many take batches that overlap, in different orders. Nobody waits for ever, and each
+/// U1: many take batches that overlap, in different orders. No taker waits for ever, and each
 /// name has one owner.
 #[tokio::test(flavor = "multi_thread")]
 async fn batches_that_overlap_end_and_each_name_has_one_owner() {
@@ -223,7 +223,7 @@ async fn a_batch_of_new_names_is_answered_in_full_or_in_short() {
 }
 
 /// Q2: while a term is being given to another nothing is bound under it, nor afterwards;
-/// and while names are bound under it nobody else is given it.
+/// and while names are bound under it no other is given it.
 #[tokio::test]
 async fn a_fence_that_changes_hands_is_not_passed() {
     let place = Place::new();
@@ -280,7 +280,7 @@ async fn one_who_takes_a_name_at_this_moment_is_not_superseded() {
 }
 
 /// M6, Q7: a promoted copy, and a server that was started again and may have been given an
-/// older copy of its files, give out no token twice, and tell everybody to read all names.
+/// older copy of its files, give out no token twice, and tell all readers to read all names.
 #[tokio::test]
 async fn tokens_jump_when_some_may_be_forgotten() {
     for forgot in [PROMOTED, "UPDATE {s}.settings SET started_at = NULL"] {
@@ -369,8 +369,8 @@ async fn told_of_names(following: &mut dyn Following) {
     tokio::time::timeout(Duration::from_secs(20), told).await.expect("a hint of names");
 }
 
-/// Who gets no notifications finds within its pace that names changed, and what nobody was
-/// notified of is found in the same way.
+/// Who gets no notifications finds within its pace that names changed, and a change without
+/// a notification is found in the same way.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_of_names_is_found_by_looking() {
     let place = Place::new();
@@ -385,7 +385,7 @@ async fn a_change_of_names_is_found_by_looking() {
     }
 }
 
-/// Those who follow hear of a change of names, also of one that came too soon after another
+/// Followers are told of a change of names, also of one that came too soon after another
 /// to be told at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_that_comes_too_soon_is_told_later() {

@@ -43,11 +43,11 @@ async fn hint(following: &mut Box<dyn Following>) -> Hint {
     }
 }
 
-async fn heard_of_vacancy(following: &mut Box<dyn Following>) {
+async fn told_of_vacancy(following: &mut Box<dyn Following>) {
     while !matches!(hint(following).await, Hint::Vacant { .. }) {}
 }
 
-/// A session of nobody's that counts what it is notified of.
+/// A session of no member that counts what it is notified of.
 async fn listener(channel: &str) -> (tokio_postgres::Client, Arc<AtomicUsize>) {
     let (client, mut connection) = tokio_postgres::connect(&url(), NoTls).await.unwrap();
     let count = Arc::new(AtomicUsize::new(0));
@@ -64,7 +64,7 @@ async fn listener(channel: &str) -> (tokio_postgres::Client, Arc<AtomicUsize>) {
     (client, count)
 }
 
-/// P3: from when half of the queue is taken nobody is notified, so that no commit can fail
+/// P3: from when half of the queue is taken no notification is sent, so that no commit can fail
 /// for want of room. Joins, claims and releases go on, followers look instead and say why,
 /// and when there is room again notifications come back by themselves.
 #[tokio::test(flavor = "multi_thread")]
@@ -82,7 +82,7 @@ async fn elections_go_on_while_the_queue_of_notifications_fills() {
 
     fill(&place, 0.6).await;
     store.release(&ns(), &release(&term)).await.unwrap();
-    heard_of_vacancy(&mut hints).await;
+    told_of_vacancy(&mut hints).await;
     until("it says that it looks", || async { other.capabilities().watch == Watch::Polled(POLL) })
         .await;
     let why = other.capabilities().polled_because.unwrap();
@@ -91,13 +91,13 @@ async fn elections_go_on_while_the_queue_of_notifications_fills() {
     for life in 2..6 {
         let term = leader(&store, &format!("m{life}"), life, "e").await;
         store.release(&ns(), &release(&term)).await.unwrap();
-        heard_of_vacancy(&mut hints).await;
+        told_of_vacancy(&mut hints).await;
         terms.push(term.number);
     }
     assert!(terms.is_sorted() && terms[0] > term.number, "{terms:?}");
     // What was sent before has arrived once an answer came on the same session.
     client.batch_execute("SELECT 1").await.unwrap();
-    assert_eq!(told.load(Ordering::Acquire), 1, "that nobody will be notified, and no more");
+    assert_eq!(told.load(Ordering::Acquire), 1, "that notifications cease, and no more");
 
     // A store that begins now says so at once.
     let late = place.open_with(place.options().poll(POLL)).await;
@@ -111,13 +111,13 @@ async fn elections_go_on_while_the_queue_of_notifications_fills() {
     assert_eq!(other.capabilities().polled_because, None);
     let term = leader(&store, "z", 9, "e").await;
     store.release(&ns(), &release(&term)).await.unwrap();
-    heard_of_vacancy(&mut hints).await;
-    until("and everybody is told", || async { told.load(Ordering::Acquire) > 1 }).await;
+    told_of_vacancy(&mut hints).await;
+    until("and all are told", || async { told.load(Ordering::Acquire) > 1 }).await;
 }
 
 /// P3: when there was no room even to say so, those who follow find out by themselves.
 #[tokio::test(flavor = "multi_thread")]
-async fn followers_find_out_that_nobody_is_notified() {
+async fn followers_find_out_that_no_notifications_are_sent() {
     let place = Place::new();
     let options = place.options().poll(POLL);
     let store = place.open_with(options.clone()).await;
@@ -129,9 +129,9 @@ async fn followers_find_out_that_nobody_is_notified() {
     let (client, told) = listener(&place.schema).await;
     fill(&place, 0.95).await;
     store.release(&ns(), &release(&term)).await.unwrap();
-    heard_of_vacancy(&mut hints).await;
+    told_of_vacancy(&mut hints).await;
     client.batch_execute("SELECT 1").await.unwrap();
-    assert_eq!(told.load(Ordering::Acquire), 0, "nobody was told anything");
+    assert_eq!(told.load(Ordering::Acquire), 0, "no session was told anything");
     assert_eq!(other.capabilities().watch, Watch::Polled(POLL));
 }
 
@@ -185,7 +185,7 @@ async fn a_commit_that_finds_the_queue_full_is_repeated_without() {
     assert!(matches!(alive, Beat::Alive { holds: Some(1), .. }), "{alive:?}");
 }
 
-/// P7: notifications that did not arrive once are tried again, without a reconnect, and
+/// P7: notifications that did not arrive once are tested again, without a reconnect, and
 /// come back by themselves; and it is told meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn notifications_that_were_slow_once_come_back_by_themselves() {
@@ -208,7 +208,7 @@ async fn notifications_that_were_slow_once_come_back_by_themselves() {
     })
     .await;
     let why = store.capabilities().polled_because.unwrap();
-    assert!(why.contains("do not arrive") && why.contains("tried again"), "{why}");
+    assert!(why.contains("do not arrive") && why.contains("tested again"), "{why}");
     let sessions = format!(
         "SELECT string_agg(pid::text, ',' ORDER BY pid) FROM pg_stat_activity \
          WHERE application_name = '{}'",

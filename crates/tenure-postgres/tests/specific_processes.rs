@@ -114,7 +114,7 @@ async fn a_fenced_counter_loses_nothing_while_leaders_are_killed() {
     let steps = format!("SELECT count(*) FROM {}.steps WHERE term > $1", place.schema);
     let mut last = 0_i64;
     for _ in 0..KILLS {
-        // Somebody leads a newer term, and has written under it.
+        // A process leads a newer term, and has written under it.
         until("a new leader counts", || async {
             client.query_one(&steps, &[&last]).await.unwrap().get::<_, i64>(0) > 0
         })

@@ -46,7 +46,7 @@ impl Pair {
         PostgresStore::open(PostgresOptions::from_url(&url).unwrap()).await.unwrap()
     }
 
-    /// The copy has all that was written, and hears of nothing more.
+    /// The copy has all that was written, and receives nothing more.
     async fn part(&self) {
         let written = "SELECT pg_current_wal_lsn()::text";
         let written: String = self.old.query_one(written, &[]).await.unwrap().get(0);
@@ -58,7 +58,7 @@ impl Pair {
         self.new.batch_execute("ALTER SYSTEM SET primary_conninfo = ''").await.unwrap();
         self.new.batch_execute("SELECT pg_reload_conf()").await.unwrap();
         let followed = "SELECT count(*) = 0 FROM pg_stat_replication";
-        until("nobody follows", || async {
+        until("no copy follows", || async {
             self.old.query_one(followed, &[]).await.unwrap().get(0)
         })
         .await;

@@ -25,7 +25,7 @@ async fn open(url: &str) -> PostgresStore {
 }
 
 /// Wins one term after the other as a new member, and says the number of the last.
-/// Nobody who has seen anything before takes part.
+/// No member that has seen anything before takes part.
 async fn terms(url: &str, life: u128, count: u64) -> (TermNumber, TermNumber) {
     let store = open(url).await;
     let first = leader(&store, &format!("m{life}"), life, "e").await;
@@ -43,7 +43,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 }
 
 /// P1: `cp -a` of the data folder, put back while the server is down, twice. It has the
-/// same cluster and the same timeline, and nobody is alive who knows better.
+/// same cluster and the same timeline, and no live member knows better.
 #[tokio::test(flavor = "multi_thread")]
 async fn files_put_back_give_out_no_number_twice() {
     let mut server = blocking(Server::start).await;
@@ -153,10 +153,10 @@ async fn a_database_copied_from_a_template_gives_out_no_number_twice() {
     terms(&url, 1, 3).await;
     let others = "SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = 'live'";
     let alone = || async { admin.query_one(others, &[]).await.unwrap().get(0) };
-    until("nobody is connected", alone).await;
+    until("no session is connected", alone).await;
     admin.batch_execute("CREATE DATABASE copy TEMPLATE live").await.unwrap();
     let (_, highest) = terms(&url, 2, 3).await;
-    until("nobody is connected", alone).await;
+    until("no session is connected", alone).await;
     admin.batch_execute("DROP DATABASE live").await.unwrap();
     admin.batch_execute("ALTER DATABASE copy RENAME TO live").await.unwrap();
     let (first, _) = terms(&url, 3, 1).await;

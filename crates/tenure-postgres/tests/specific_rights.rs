@@ -84,7 +84,7 @@ fn denied(opened: Result<PostgresStore, Error>, whose: &str) -> String {
     error.to_string()
 }
 
-/// P4: somebody who may create in the database makes the schema first. Neither a
+/// P4: a role that may create in the database makes the schema first. Neither a
 /// superuser nor one who would install puts anything in it, or calls anything there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_squatted_schema_is_neither_called_nor_installed_into() {
@@ -172,7 +172,7 @@ async fn an_owner_lets_members_in_and_the_mighty_name_it() {
     let its_url = format!("{}?owner={}", stage.url("guest"), stage.role("tenant"));
     let guest = PostgresStore::open(PostgresOptions::from_url(&its_url).unwrap()).await;
     denied(guest, &stage.role("owner"));
-    // A role that was only put on protects nobody.
+    // A role that was only put on protects no session.
     let its_url = format!("{}?options=-c%20role%3D{}", stage.url("tenant"), stage.role("owner"));
     drop(PostgresStore::open(PostgresOptions::from_url(&its_url).unwrap()).await.unwrap());
     let put_on = format!("options=-c%20role%3D{}", stage.role("guest"));
@@ -210,7 +210,7 @@ async fn who_may_not_create_the_schema_is_told_who_may() {
 /// P13: a role that may only call the verbs beats by a function with one statement in it,
 /// from its second heartbeat on, and M1 holds there too.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_guests_heartbeat_is_one_lean_call_and_revives_nobody() {
+async fn a_guests_heartbeat_is_one_lean_call_and_revives_no_member() {
     let roles = ["guest"];
     let stage = Stage::new(&roles, "").await;
     let owner = stage.open_as_superuser("").await.unwrap();
@@ -292,7 +292,7 @@ async fn a_caller_puts_nothing_of_its_own_into_the_lean_heartbeat() {
     stage.end(&roles).await;
 }
 
-/// A role that may connect, and nothing else: it can hold up elections and hear of them,
+/// A role that may connect, and nothing else: it can hold up elections and learn of them,
 /// which is said in `docs/security.md`, and decides nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_may_only_connect_delays_and_decides_nothing() {
@@ -328,10 +328,10 @@ async fn who_may_only_connect_delays_and_decides_nothing() {
     stage.end(&roles).await;
 }
 
-/// A role that was let in reads everything and may steer everybody: there are no rights
+/// A role that was let in reads everything and may steer all members: there are no rights
 /// inside a schema.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_call_the_verbs_may_steer_everybody() {
+async fn who_may_call_the_verbs_may_steer_all_members() {
     let roles = ["guest"];
     let stage = Stage::new(&roles, "").await;
     let owner = stage.open_as_superuser("").await.unwrap();
@@ -355,7 +355,7 @@ async fn who_may_call_the_verbs_may_steer_everybody() {
     stage.end(&roles).await;
 }
 
-/// P14: a member's row that somebody holds is not told as the namespace, which is free.
+/// P14: a member's row that another transaction holds is not told as the namespace, which is free.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_that_is_held_is_not_told_as_the_namespace() {
     let place = Place::new();

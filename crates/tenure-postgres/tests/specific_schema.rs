@@ -1,4 +1,4 @@
-//! The schema: installed by many at once, by hand, by nobody; and who may use it.
+//! The schema: installed by many at once, by hand, not at all; and who may use it.
 
 #![allow(clippy::unwrap_used)]
 

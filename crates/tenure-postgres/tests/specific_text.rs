@@ -20,9 +20,9 @@ async fn call(client: &Client, place: &Place, verb: &str) -> String {
 }
 
 /// P8: what a client in another language gives as a reason, or as its name, is cut as
-/// every program cuts it, and nobody fails because of it.
+/// every program cuts it, and no verb fails because of it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_long_reason_is_cut_and_stops_nobody() {
+async fn a_long_reason_is_cut_and_fails_no_request() {
     let place = Place::new();
     let store = place.open().await;
     let term = leader(&store, "a", 1, "e").await;
@@ -114,7 +114,7 @@ async fn elections_are_held_in_databases_of_other_encodings() {
             continue;
         }
 
-        // What SQL lets in, everybody can read: lengths are those of UTF-8.
+        // What SQL lets in, every program can read: lengths are those of UTF-8.
         let client = connect(&its_url).await;
         let join = "SELECT outcome FROM tenure.join('default', $1, gen_random_uuid(), 60000000)";
         let code = |error: tokio_postgres::Error| error.code().unwrap().code().to_owned();
@@ -142,7 +142,7 @@ async fn elections_are_held_in_databases_of_other_encodings() {
             assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused}");
         }
         let members = store.read(&ns(), &Query::everything()).await.unwrap().members;
-        assert_eq!(members.len(), 2, "{encoding}: everybody is read");
+        assert_eq!(members.len(), 2, "{encoding}: both are read");
         drop(store);
         admin().await.batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)")).await.unwrap();
     }

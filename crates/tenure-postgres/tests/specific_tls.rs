@@ -124,7 +124,7 @@ async fn a_root_that_is_no_certificate_is_told_by_its_path() {
 /// A server without TLS is refused by every mode that insists on it, and not
 /// spoken to in the clear; `prefer` takes it as it is.
 #[tokio::test]
-async fn a_server_without_tls_is_refused_by_whoever_insists() {
+async fn a_server_without_tls_is_refused_where_tls_is_required() {
     for mode in ["require", "verify-ca", "verify-full"] {
         let place = Place::new();
         let url = format!("{}?sslmode={mode}", common::url());

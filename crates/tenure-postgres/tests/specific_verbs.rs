@@ -14,7 +14,7 @@ async fn no_number_is_below_the_clock_of_another_start() {
 }
 
 /// M6: a member that has seen more than there is raises the era before a number is given out;
-/// nobody else does, and nobody does who only gives something back.
+/// no other request does, nor one that only gives something back.
 #[tokio::test]
 async fn who_has_seen_more_raises_the_era() {
     alone(checks::who_has_seen_more_raises_the_era).await;

@@ -9,11 +9,11 @@ use common::checks::{alone, waits as checks};
 /// C41: whatever changes an election waits for a step in the namespace, as long as it
 /// may; all else does not, and everything goes on afterwards.
 #[tokio::test]
-async fn what_changes_a_namespace_waits_for_whoever_is_in_it() {
-    alone(checks::what_changes_a_namespace_waits_for_whoever_is_in_it).await;
+async fn what_changes_a_namespace_waits_for_the_step_that_is_in_it() {
+    alone(checks::what_changes_a_namespace_waits_for_the_step_that_is_in_it).await;
 }
 
-/// A row that somebody holds is waited for as long as the caller may wait.
+/// A row that another holds is waited for as long as the caller may wait.
 #[tokio::test]
 async fn a_heartbeat_waits_for_its_row_as_long_as_it_may() {
     alone(checks::a_heartbeat_waits_for_its_row_as_long_as_it_may).await;

@@ -1,4 +1,4 @@
-//! Hearing of changes: notifications, what a heartbeat costs, and a pooler.
+//! Learning of changes: notifications, what a heartbeat costs, and a pooler.
 
 #![allow(clippy::unwrap_used)]
 
@@ -108,7 +108,7 @@ async fn a_reconnect_is_a_hint_and_nothing_is_missed() {
     .await;
 }
 
-/// H13: while nobody can be told, because the session that listens is gone and
+/// H13: while notifications cannot arrive, because the session that listens is gone and
 /// cannot be made again, heartbeats tell where the journal stands.
 #[tokio::test]
 async fn without_a_session_that_listens_heartbeats_tell_of_news() {
@@ -125,12 +125,12 @@ async fn without_a_session_that_listens_heartbeats_tell_of_news() {
     let options = PostgresOptions::from_url(&url).unwrap().schema(&place.schema);
     let store = PostgresStore::open(options).await.unwrap();
     let a = joined(&store, "a", 1).await;
-    let heard_of = async || match store.heartbeat(&ns(), &beat(&a)).await.unwrap() {
+    let told = async || match store.heartbeat(&ns(), &beat(&a)).await.unwrap() {
         Beat::Alive { seq, .. } => seq,
         ended => panic!("{ended:?}"),
     };
-    assert_eq!(heard_of().await, Seq::new(1), "the first asks for everything");
-    assert_eq!(heard_of().await, Seq::START, "notifications arrive: nothing to add");
+    assert_eq!(told().await, Seq::new(1), "the first asks for everything");
+    assert_eq!(told().await, Seq::START, "notifications arrive: nothing to add");
     // The session that beats stays, and there is no room for another.
     place.sql(&format!("ALTER ROLE {role} CONNECTION LIMIT 1")).await;
     let listening = format!(
@@ -139,8 +139,8 @@ async fn without_a_session_that_listens_heartbeats_tell_of_news() {
     );
     assert_eq!(admin().await.execute(&listening, &[]).await.unwrap(), 1);
     leader(&owner, "b", 2, "e").await;
-    until("a heartbeat tells of it", || async { heard_of().await == Seq::new(4) }).await;
-    assert_eq!(heard_of().await, Seq::new(4), "and so does the next");
+    until("a heartbeat tells of it", || async { told().await == Seq::new(4) }).await;
+    assert_eq!(told().await, Seq::new(4), "and so does the next");
 }
 
 /// N1: forged, damaged and storming notifications change nothing.
@@ -176,7 +176,7 @@ async fn forged_notifications_only_cause_a_look() {
 }
 
 /// C12: a heartbeat is one row's update that stays in its page, writes no
-/// journal, tells nobody, and is the same whatever the member holds. On a server of
+/// journal, notifies no session, and is the same whatever the member holds. On a server of
 /// its own: where others have open transactions, what they might see is kept, and
 /// the page fills up.
 #[tokio::test(flavor = "multi_thread")]

@@ -54,7 +54,7 @@ async fn serve(id: &str, url: &str) -> Result<()> {
     println!("ready");
     for user in std::io::stdin().lines() {
         let user = user?;
-        // A session that was lost is nobody's business any more.
+        // A session that was lost is not served here any more.
         here.retain(|_, session| session.is_current());
         let got = sessions.get_or_register(&user, || Value::at(id).unwrap_or_default()).await?;
         match got {
@@ -124,7 +124,7 @@ fn play(url: &str) -> Result<()> {
     let began = Instant::now();
     let mut moved = 0;
     for user in (0..USERS).step_by(PROCESSES) {
-        // The user comes back, to another process, until the session is somebody's who lives.
+        // The user comes back, to another process, until a live process owns the session.
         let (owner, token) = loop {
             let (owner, token) = web[1 + user % (PROCESSES - 1)].visit(user)?;
             if owner != "web-0" {

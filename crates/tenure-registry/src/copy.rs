@@ -1,6 +1,6 @@
 //! The copy of a namespace's names that lookups read: who owns what, at one revision.
 //!
-//! One task writes it, and everybody reads it without a lock. A reader gets the whole of one
+//! One task writes it, and all callers read it without a lock. A reader gets the whole of one
 //! answer or nothing of it, because a new root takes the place of the old one in one step
 //! (R3). Names lie in shards, so that a change copies a shard and not the whole.
 //!
@@ -46,7 +46,7 @@ pub(crate) struct Entry {
     pub(crate) rev: Rev,
     pub(crate) value: Value,
     pub(crate) bound_at: Timestamp,
-    /// `None` if it is bound to nobody.
+    /// `None` if it has no owner.
     pub(crate) owner: Option<Arc<Owner>>,
 }
 
@@ -178,7 +178,7 @@ struct Released {
     at: Mono,
 }
 
-/// The one who writes the copy.
+/// The task that writes the copy.
 #[derive(Debug)]
 pub(crate) struct Writer {
     copy: Arc<Copy>,
@@ -300,7 +300,7 @@ impl Writer {
         self.change(|changes| changes.remove(name, entry.rev))
     }
 
-    /// The ttl of owners has run out, and the store could not be asked: nobody renewed them
+    /// The ttl of owners has run out, and the store could not be asked: they were not renewed
     /// as far as is known, so that their names vanish (R5).
     pub(crate) fn expire(&mut self, now: Mono) -> Vec<Delta> {
         let over = |owner: &&Arc<Owner>| owner.until() <= now;

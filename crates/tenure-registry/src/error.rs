@@ -24,7 +24,7 @@ use tenure::naming::{Binding, Name, NameError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// Somebody owns it: by whom, where and under which token is in the binding. It may be
+    /// A member owns it: which one, where and under which token is in the binding. It may be
     /// this very process, by an earlier call.
     #[error("{}", NameError::Taken(.0.clone()))]
     Taken(Box<Binding>),

@@ -2,7 +2,7 @@
 //!
 //! A hint, a heartbeat's time without one, the coming end of an owner's ttl, a waiting caller
 //! and a failure each lead to the same question, so that a lost hint costs time and nothing
-//! else (R6). One question is on its way at a time. Nothing of this extends anybody's trust.
+//! else (R6). One question is on its way at a time. Nothing of this extends any trust.
 //!
 //! # What could break it
 //!
@@ -37,7 +37,7 @@ use task::{Shared, Task};
 
 /// How many answers a watcher may be behind.
 const ANSWERS_KEPT: usize = 1024;
-/// The shortest pause, also between two questions that nobody waits for.
+/// The shortest pause, also between two questions that no caller waits for.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The pauses after failures.
 pub(crate) const PAUSES: Backoff = Backoff::new(FIRST_PAUSE, Duration::from_secs(5));
@@ -56,10 +56,10 @@ pub(crate) enum Told {
     Own(Vec<Binding>, oneshot::Sender<()>),
     /// This process has given a name back.
     Dropped(Name, Token, Option<oneshot::Sender<()>>),
-    /// Somebody waits for what is in the store now.
+    /// A caller waits for what is in the store now.
     Look(Option<oneshot::Sender<()>>),
-    /// Somebody wants to know which lives own names, and where the copy stands then: one who
-    /// watches was told everything up to there.
+    /// A watch asks which lives own names, and where the copy stands then: it
+    /// was told everything up to there.
     Lives(oneshot::Sender<(Vec<MemberRef>, Stand)>),
 }
 

@@ -103,7 +103,7 @@ impl Found {
         self.entry.rev
     }
 
-    /// Which life of which member owns it; `None` if it is bound to nobody.
+    /// Which life of which member owns it; `None` if it has no owner.
     ///
     /// ```
     /// # use tenure::Tenure;
@@ -223,7 +223,7 @@ impl Found {
 /// ```
 #[derive(Debug)]
 pub enum Got {
-    /// Somebody has it, perhaps this process.
+    /// A process has it, perhaps this one.
     Found(Box<Binding>),
     /// It was registered for this process now.
     Registered(Registered),

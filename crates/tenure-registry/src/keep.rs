@@ -88,7 +88,7 @@ impl Registry {
     fn asks_again_in(&self, taken: &Binding) -> Option<Duration> {
         let follower = self.follower();
         let every = self.tenure().settings().heartbeat();
-        // What is bound to nobody has no ttl that could run out.
+        // A name without an owner has no ttl that could run out.
         let left = taken.owner.as_ref().map_or(every, |_| taken.remaining);
         if !follower.tells {
             // No change is told there. Many waiters take turns, so that they do not cost more.
@@ -137,7 +137,7 @@ impl Registry {
 struct Wish {
     /// The value, and how often it was set.
     value: Mutex<(u64, Value)>,
-    /// Which of them the store has. Held by the one who publishes.
+    /// Which of them the store has. Held by the task that publishes.
     published: tokio::sync::Mutex<u64>,
 }
 

@@ -167,7 +167,7 @@ impl Registry {
     /// Stands for the leadership of the scope until the [`Standing`] is dropped, again after
     /// every loss. Asked to step down it does so at once: the scope's leader does no work.
     ///
-    /// Nobody stands unless the application says so here. No registration needs a leader, and
+    /// This member stands only if the application says so here. No registration needs a leader, and
     /// a candidacy for each scope and process is what a program with many scopes would pay for
     /// nothing. Where other work is to follow the leader, lead
     /// [`leader_election`](Self::leader_election) instead.
@@ -202,7 +202,7 @@ impl Registry {
         Ok(Standing { task: task.abort_handle() })
     }
 
-    /// Who leads the scope, if somebody does, from the store. No registration depends on it.
+    /// Who leads the scope, if a member does, from the store. No registration depends on it.
     ///
     /// ```
     /// # use tenure::Tenure;
@@ -285,7 +285,7 @@ impl Registry {
 }
 
 /// Runs the work. If the name is lost although the term is not, which only a store does that
-/// was rolled back, the work is asked to stop: nobody finds it any more.
+/// was rolled back, the work is asked to stop: no caller finds it any more.
 async fn run_published<W, F, T>(taken: &Registered, leadership: Leadership, work: &mut W) -> T
 where
     W: FnMut(Leadership) -> F,

@@ -4,7 +4,7 @@
 //!
 //! - **A life that was taken for dead owns names again.** Where the store's clock is set
 //!   forward past the end of a life's ttl, its names are not in an answer; set back before
-//!   anybody ended that life, the names that did not change meanwhile are in no later answer
+//!   that life was ended, the names that did not change meanwhile are in no later answer
 //!   either. So a life that the answer before did not name as an owner is looked at by
 //!   itself: if it has a name from before that answer, all names are read (R1).
 //! - **The store forgot a registration before the copy had read it.** The copy asks from a

@@ -150,7 +150,7 @@ impl Registry {
         if !self.follower.tells {
             // The namespace has no revision there: a look from now on sees it.
             let (seen, is_seen) = oneshot::channel();
-            // The task that is gone answers nobody.
+            // A task that is gone does not answer.
             let _ = self.follower.told.send(Told::Look(Some(seen)));
             return is_seen.await.map_err(|_| tenure::Error::ShutDown.into());
         }
@@ -279,7 +279,7 @@ impl Registry {
         Some(self.found(entry, rev))
     }
 
-    /// Finds a name in the store: whatever was answered to anybody before the call is seen.
+    /// Finds a name in the store: what was answered to any caller before the call is seen.
     ///
     /// ```
     /// # use tenure::Tenure;

@@ -14,7 +14,7 @@
 //! - **The copy does not know the binding that refused the waiter**: it is behind, or has
 //!   dropped the name because the store could not be asked. Then no change is told, and the
 //!   waiter asks again by itself (`Registry::freed`).
-//! - **The task that tells is gone.** Everybody is told, and hears from the member what is
+//! - **The task that tells is gone.** All waiters are told; each learns from the member what is
 //!   wrong, or asks by itself from then on.
 
 use std::collections::{BTreeMap, HashMap};
@@ -90,7 +90,7 @@ impl Waiters {
     }
 }
 
-/// One who waits for a name, until it is dropped.
+/// A wait for a name, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     waiters: Arc<Waiters>,

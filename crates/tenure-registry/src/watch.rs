@@ -7,8 +7,8 @@
 //!   passed over.
 //! - **A watch that resumes** must tell what changed between its revision and the copy. The
 //!   store says which names changed and which were dropped, but not which names a life had
-//!   that has ended: nobody writes those down (M5). So it begins by [`Change::Lives`], and
-//!   names of any other life are gone. What changed while the store was asked is in the
+//!   that has ended: the store does not write those down (M5). So it begins by [`Change::Lives`],
+//!   and names of any other life are gone. What changed while the store was asked is in the
 //!   subscription. Each name that either of them mentions is told once, as the copy has it.
 //! - **A slow watch** has missed changes: it is told all names anew.
 

@@ -32,7 +32,7 @@ async fn end(url: &str, ns: &str, id: &str) {
 }
 
 /// C40: the token of the present binding passes, and that of one that is over does not,
-/// whatever its owner believes: it was ended, and another has the name, or nobody.
+/// whatever its owner believes: it was ended, and another has the name, or it is free.
 #[tokio::test(flavor = "multi_thread")]
 async fn in_postgres_only_the_newest_token_of_a_name_passes() {
     let url = postgres_url();
@@ -54,8 +54,8 @@ async fn in_postgres_only_the_newest_token_of_a_name_passes() {
     assert!(matches!(void, FenceError::NameOver { newest: None, .. }), "{void}");
 }
 
-/// C42, Q10: while the transaction is open nobody takes the name, although its owner's life is
-/// over, and nobody who wants another name waits.
+/// C42, Q10: while the transaction is open no process takes the name, although its owner's life is
+/// over, and a process that wants another name does not wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn in_postgres_an_open_transaction_holds_its_name_and_no_other() {
     let url = postgres_url();
@@ -121,7 +121,7 @@ async fn in_sqlite_only_the_newest_token_of_a_name_passes() {
     {
         let tx = db.transaction().unwrap();
         mine.fence_blocking(&tx).unwrap();
-        // The write lock is held: nobody else changes anything until the end.
+        // The write lock is held: no other process changes anything until the end.
         let other = Connection::open(&file).unwrap();
         other.busy_timeout(Duration::ZERO).unwrap();
         assert!(other.execute_batch("BEGIN IMMEDIATE").is_err());

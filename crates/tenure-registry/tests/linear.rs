@@ -138,7 +138,7 @@ impl Caller {
             let_pass(Duration::from_millis(1), "the pace at which ownership is sampled").await;
         }
         if dice.one_in(4) {
-            // Given back as well, and nobody waits for the confirmation.
+            // Given back as well, and no task waits for the confirmation.
             return drop(mine);
         }
         let from = stamp();

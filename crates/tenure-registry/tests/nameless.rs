@@ -17,7 +17,7 @@ use tenure_core::{
 use tenure_registry::{NameLooks, RegisterError, Registry};
 use tenure_store::{Capabilities, Following, MemoryStore, Page, Result};
 
-/// A store of somebody's own, made before there were names.
+/// A store that a user wrote before there were names.
 #[derive(Debug, Default)]
 struct Nameless(MemoryStore);
 

@@ -281,7 +281,7 @@ async fn a_late_answer_makes_no_second_owner() {
 }
 
 /// DGen 0.4.1: after the leader's death nothing is registered until there is another (740 ms
-/// at 200,000 names). Here nobody leads, and the clock stands still: a call that waited for a
+/// at 200,000 names). Here no member leads, and the clock stands still: a call that waited for a
 /// leader would wait for ever.
 #[tokio::test]
 async fn a_leaders_death_holds_no_registration_up() {
@@ -291,7 +291,7 @@ async fn a_leaders_death_holds_no_registration_up() {
     let _standing = leader.stand().unwrap();
     within(stage.until_led(a.leader_key())).await.unwrap();
     let theirs = leader.register("of the leader", Value::empty()).await.unwrap();
-    // Nobody takes its place.
+    // No other takes its place.
     stage.pause(a.leader_key()).await.unwrap();
     let operator = stage.connect("operator").await.unwrap();
     operator.evict_now(&MemberId::new("leader").unwrap()).await.unwrap();

@@ -150,7 +150,7 @@ fn read_logs(dir: &Path) -> BTreeMap<String, Vec<Held>> {
 }
 
 /// M5, R4, U8: a process is killed that owns a hundred thousand names. Every copy drops all of
-/// them in one step, and one of them is taken as soon as the ttl is over: nobody writes
+/// them in one step, and one of them is taken as soon as the ttl is over: no process writes
 /// anything for each of them.
 #[test]
 fn the_names_of_a_killed_process_go_together() {

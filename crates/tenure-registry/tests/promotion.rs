@@ -22,7 +22,7 @@ async fn connect(url: &str) -> Client {
     client
 }
 
-/// The copy has all that was written, and hears of nothing more.
+/// The copy has all that was written, and receives nothing more.
 async fn part(old: &Client, new: &Client) {
     let written: String =
         old.query_one("SELECT pg_current_wal_lsn()::text", &[]).await.unwrap().get(0);
@@ -32,7 +32,7 @@ async fn part(old: &Client, new: &Client) {
     new.batch_execute("ALTER SYSTEM SET primary_conninfo = ''").await.unwrap();
     new.batch_execute("SELECT pg_reload_conf()").await.unwrap();
     let followed = "SELECT count(*) = 0 FROM pg_stat_replication";
-    until("nobody follows", || async { old.query_one(followed, &[]).await.unwrap().get(0) }).await;
+    until("no copy follows", || async { old.query_one(followed, &[]).await.unwrap().get(0) }).await;
 }
 
 /// M6, U2, R2: the copy that is promoted has forgotten names. Their owner is told that they are

@@ -1,5 +1,5 @@
-//! Bad input: each is refused with an error that says what, why and what to do, and holds
-//! nobody else up.
+//! Bad input: each is refused with an error that says what, why and what to do, and delays
+//! no other name.
 
 #![allow(clippy::unwrap_used)]
 
@@ -66,7 +66,7 @@ async fn a_value_over_the_limit_is_refused_and_holds_no_other_name_up() {
     assert!(within(mine.set(big.clone())).await.is_err());
     assert!(mine.is_current());
     let refused = names.keep("m", big).unwrap_err().to_string();
-    assert!(refused.contains("4097 bytes"), "it is not tried again and again: {refused}");
+    assert!(refused.contains("4097 bytes"), "it is not repeated for ever: {refused}");
     let most = Value::empty().with_data(vec![0; 4_096]).unwrap();
     within(names.register("o", most)).await.unwrap().release().await.unwrap();
 }

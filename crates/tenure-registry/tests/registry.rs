@@ -160,7 +160,7 @@ async fn a_kept_name_moves_when_its_owner_is_gone() {
     let token = within(moved).await;
     assert!(token > mine.token());
     assert_eq!(within(kept.held()).await, Some(token));
-    // The old owner hears of it with its next heartbeat.
+    // The old owner is told by the answer to its next heartbeat.
     stage.advance(Duration::from_secs(5)).await;
     within(mine.lost()).await;
 }
@@ -283,7 +283,7 @@ async fn registries_of_one_member_share_one_copy() {
 }
 
 /// R5: a copy that cannot reach the store drops the names of owners whose ttl has run out as
-/// far as it knows, and has them again once it can: nobody changed them meanwhile, so that the
+/// far as it knows, and has them again once it can: they were not changed meanwhile, so that the
 /// store does not tell of them by itself.
 #[tokio::test]
 async fn names_come_back_after_an_outage_that_their_owner_survived() {
@@ -298,7 +298,7 @@ async fn names_come_back_after_an_outage_that_their_owner_survived() {
     assert_eq!(b.lookup("n").unwrap().token(), mine.token());
 }
 
-/// A registration is answered while names cannot be read: nobody waits for the pause between
+/// A registration is answered while names cannot be read: it does not wait for the pause between
 /// two attempts.
 #[tokio::test]
 async fn a_registration_waits_for_no_reading() {
@@ -310,10 +310,10 @@ async fn a_registration_waits_for_no_reading() {
     assert_eq!(a.lookup("n").unwrap().token(), mine.token());
 }
 
-/// A watch that resumes after an owner has died is told which lives there are: nobody wrote
+/// A watch that resumes after an owner has died is told which lives there are: no request wrote
 /// down that the dead one's names are gone.
 #[tokio::test]
-async fn a_resumed_watch_hears_of_owners_that_died_meanwhile() {
+async fn a_resumed_watch_is_told_of_owners_that_died_meanwhile() {
     let (stage, a, b) = two().await;
     let of_a = a.register("user/1", Value::empty()).await.unwrap();
     let of_b = b.register("user/2", Value::empty()).await.unwrap();
@@ -384,7 +384,7 @@ async fn a_value_is_set_only_at_the_revision_that_was_expected() {
 #[tokio::test]
 async fn a_scope_has_a_leader_for_who_stands() {
     let (stage, a, b) = two().await;
-    assert!(a.leader().await.unwrap().is_none(), "nobody stands by himself");
+    assert!(a.leader().await.unwrap().is_none(), "no member stands unasked");
     let standing = a.stand().unwrap();
     stage.until_led(a.leader_key()).await.unwrap();
     assert_eq!(b.leader().await.unwrap().unwrap().member.id.as_str(), "a");

@@ -152,7 +152,7 @@ async fn a_wait_that_is_given_up_is_passed_on() {
 /// Such a name has no owner, so that no ttl says when it may be free: it is waited for without
 /// asking, and had as soon as it is dropped.
 #[tokio::test]
-async fn a_name_of_nobody_is_waited_for_without_asking() {
+async fn a_name_without_an_owner_is_waited_for_without_asking() {
     let (stage, a, b) = two().await;
     let ns = Namespace::default();
     let name = Name::new("s:n").unwrap();

@@ -71,7 +71,7 @@ impl<R: WriteRows> Step<'_, R> {
         Ok(done(self.at.now, Some(number), &holder))
     }
 
-    /// E6: nobody is newly elected; the incumbent stays.
+    /// E6: no member is newly elected; the incumbent stays.
     fn pause(&mut self, name: &ElectionName, pause: Pause) -> Result<Amended, R::Error> {
         let mut election = self.view().election(name)?;
         if election.paused.is_some() {
@@ -105,8 +105,8 @@ impl<R: WriteRows> Step<'_, R> {
 
     /// Condemns a member, or ends it at once.
     fn evict(&mut self, id: &MemberId, at_once: bool) -> Result<Amended, R::Error> {
-        // One whose ttl has run out may still be ended at once: it may hold what nobody
-        // has bid for since.
+        // A member whose ttl has run out may still be ended at once: it may hold terms for
+        // which no other has bid since.
         let found = self.rows.member(id)?;
         let Some(mut row) = found.filter(|row| at_once || row.is_live(self.at.now)) else {
             return Ok(Amended::NoSuchMember);

@@ -102,7 +102,7 @@ impl<R: WriteRows> Step<'_, R> {
         let names = self.rows.names()?;
         let era = self.rows.era()?;
         let rev = names.rev.reached(names.era, era);
-        // What an earlier era changed last may be forgotten: nobody is told what changed
+        // What an earlier era changed last may be forgotten: no reader is told what changed
         // since a revision of it.
         let kept_from = if names.era == era.count() { names.kept_from } else { rev };
         Ok(NamesRow { rev, era: era.count(), kept_from })
@@ -140,7 +140,7 @@ impl<R: WriteRows> Step<'_, R> {
     }
 }
 
-/// The binding of a live caller, or of nobody in particular, in one step.
+/// The binding of a live caller, or of one that names no member, in one step.
 struct Binder<'s, 'a, R> {
     step: &'s mut Step<'a, R>,
     bind: &'s Bind,

@@ -115,7 +115,7 @@ impl<R: WriteRows> Claiming<'_, '_, R> {
 
     /// Step 3: nothing is taken from a dead member before it is ended, in this same step
     /// (rule M2), by the ttl it wrote itself (rule M3) or by proof (rule M4). A term whose
-    /// holder's life is over is written off, now that somebody asks for it (rule M5). What
+    /// holder's life is over is written off, now that a member bids for it (rule M5). What
     /// was handed over and not confirmed in time is free although its holder lives.
     fn end_dead_holder(&mut self, election: &mut ElectionRow) -> Result<(), R::Error> {
         let holder = election.holder.as_ref().map(|held| held.member.clone());

@@ -26,8 +26,8 @@ pub fn heartbeat<R: WriteRows>(
 
 /// Ends the caller's own life.
 ///
-/// One whose ttl has run out may still leave, as long as nobody ended it: that only frees
-/// what nobody has taken yet.
+/// A member whose ttl has run out may still leave, as long as it was not ended: that only
+/// frees what no other has taken yet.
 pub fn leave<R: WriteRows>(rows: &mut R, at: Moment, member: &MemberRef) -> Result<(), R::Error> {
     Step::run(rows, at, |step| {
         if step.view().recorded(member)?.is_some() {
@@ -94,7 +94,7 @@ impl<R: WriteRows> Step<'_, R> {
     }
 
     /// Ends the dead who hold nothing. Only a join adds members, so that this keeps them
-    /// from growing without bound (H27). Those who hold terms stay until somebody wants
+    /// from growing without bound (H27). Those that hold terms stay until another member wants
     /// the terms (rule M2).
     fn collect(&mut self) -> Result<(), R::Error> {
         for idle in self.rows.idle_members()? {

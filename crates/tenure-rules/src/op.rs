@@ -96,11 +96,11 @@ impl NameRow {
         self.is_by(caller) && self.nonce == nonce
     }
 
-    /// Whether the row has exactly this token and is the caller's own or nobody's (rule E1);
+    /// Whether the row has exactly this token and the caller or no member owns it (rule E1);
     /// only of one kind, if one is named.
     fn is_own(&self, caller: Option<&MemberRef>, token: Token, of: Option<To>) -> bool {
         let is_own = match &self.owner {
-            Some(owner) => Some(owner) == caller && of != Some(To::Nobody),
+            Some(owner) => Some(owner) == caller && of != Some(To::Unowned),
             None => of != Some(To::Life),
         };
         is_own && self.token == token

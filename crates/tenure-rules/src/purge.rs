@@ -1,16 +1,16 @@
-//! Forgetting what nobody uses any more, in bounded steps.
+//! Forgetting what is no longer used, in bounded steps.
 //!
 //! A step does one of these, the first for which there is anything to do: it ends members whose
 //! ttl has run out; it clears away what one life that is over left behind; it looks at some
-//! elections, in the order of their names, and removes those that nobody uses. When no election
+//! elections, in the order of their names, and removes those that are not used. When no election
 //! is left to look at and no member is there, the drops of names are forgotten; and when
 //! nothing else is left, the journal. What remains of a namespace is its place in the
 //! journal, the revision of its names, and a [`ForgottenRow`]: three small rows.
 //!
-//! An election is removed if all of this holds: nobody stands for it, its last winner has
+//! An election is removed if all of this holds: no member stands for it, its last winner has
 //! no row, it is not paused, and no term of it began or ended for the time that was asked for.
 //!
-//! What could bring a number back, or take an election from under somebody, and what prevents
+//! What could bring a number back, or remove an election that is in use, and what prevents
 //! it:
 //!
 //! - *A claim comes first, the purge second.* Both are steps of one namespace, one after the
@@ -26,14 +26,14 @@
 //!   wanting it. So an election stays while the life that won it last has a row. A life without
 //!   a row is answered `Ended` (rule M1).
 //! - *A release, a heartbeat that names the term, or a request to step down arrives after the
-//!   purge.* There is no row: nothing is changed, the term is lost, nobody holds it.
+//!   purge.* There is no row: nothing is changed, the term is lost, the election is vacant.
 //! - *The store is restored to a moment before the purge.* The rows are there again, and the
 //!   era rises as after any restore. Restored to a moment after it: the number that was
 //!   forgotten is kept with its era, and the first number of an election jumps as any other.
 //! - *An observer knows term 7 of an election that is purged.* It is shown a vacancy with
 //!   number 0, which is no news to one that knows a higher number; the next term it is told of
 //!   is above 7 (rule N3).
-//! - *One who follows from a place of the journal, or asks which names changed since a
+//! - *A client follows from a place of the journal, or asks which names changed since a
 //!   revision.* Places and revisions stay: what is no longer kept is told as such, by the
 //!   means there are for a journal that was trimmed and for drops of long ago.
 //! - *A member that was stopped for months joins again, having seen place 500.* The place of
@@ -93,7 +93,7 @@ impl<R: WriteRows> Purging<'_, '_, R> {
         self.walk(purge, most)
     }
 
-    /// Ends members whose ttl has run out, as anybody does who wants something of theirs
+    /// Ends members whose ttl has run out, as any member does that wants something of theirs
     /// (rule M2).
     fn end_the_dead(&mut self, most: usize) -> Result<usize, R::Error> {
         let mut ended = 0;
@@ -120,7 +120,7 @@ impl<R: WriteRows> Purging<'_, '_, R> {
         Ok(true)
     }
 
-    /// Looks at some elections, and removes those that nobody uses.
+    /// Looks at some elections, and removes those that are not used.
     fn walk(&mut self, purge: &Purge, most: usize) -> Result<Purged, R::Error> {
         let lives = self.lives()?;
         let found = self.step.rows.elections_after(purge.after.as_ref(), most)?;
@@ -173,7 +173,7 @@ impl<R: WriteRows> Purging<'_, '_, R> {
         since.unix_millis().saturating_add(age) <= self.step.at.wall.unix_millis()
     }
 
-    /// Nobody knows any more when the holder's life ended: the age of this election counts
+    /// When the holder's life ended is no longer known: the age of this election counts
     /// from now on. The journal has forgotten that life, and is told nothing.
     fn write_off(&mut self, row: ElectionRow) -> Result<(), R::Error> {
         let changed_at = self.step.at.wall;
@@ -198,7 +198,7 @@ impl<R: WriteRows> Purging<'_, '_, R> {
         if kept != known { self.step.rows.put_forgotten(&kept) } else { Ok(()) }
     }
 
-    /// Nobody lives here: nobody has a copy of the names that is to be kept up to date. If
+    /// No member lives here, so that no copy of the names has to be kept up to date. If
     /// nothing else is left either, the journal goes too.
     fn forget_the_rest(
         &mut self,
@@ -228,7 +228,7 @@ impl<R: WriteRows> Purging<'_, '_, R> {
     }
 
     /// Counts what would be removed, and writes nothing. Members and names are counted with
-    /// the first elections, all at once: looking keeps nobody waiting.
+    /// the first elections, all at once: a look delays no other request.
     fn foretell(&mut self, purge: &Purge, most: usize) -> Result<Purged, R::Error> {
         let mut dead = BTreeSet::new();
         for row in self.step.rows.members()? {
@@ -292,19 +292,19 @@ impl<R: WriteRows> Purging<'_, '_, R> {
     }
 }
 
-/// Whether somebody uses an election.
+/// Whether a member uses an election.
 enum Use {
     Some,
-    /// Nobody, since then.
+    /// No member, since then.
     None {
         since: Timestamp,
     },
-    /// Nobody; since when is no longer known.
+    /// No member; since when is no longer known.
     Unknown,
 }
 
 impl<R: ReadRows> crate::view::View<'_, R> {
-    /// Whether somebody uses an election, where these lives have rows.
+    /// Whether a member uses an election, where these lives have rows.
     fn use_of(
         &self,
         row: &ElectionRow,

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_holder_and_those_that_never_lead_are_ahead_of_nobody() {
+    fn the_holder_and_those_that_never_lead_are_ahead_of_no_other() {
         let all = [one("holder", 9, 1), one("never", 0, 2), one("first", 9, 3), one("own", 9, 4)];
         let holder = member("holder");
         assert_eq!(ahead(&all, Some(&holder), &member("own")), 1);

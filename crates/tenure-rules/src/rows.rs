@@ -30,7 +30,7 @@ pub struct MemberRow {
     pub until: Mono,
     /// When it joined; for people.
     pub joined_at: Timestamp,
-    /// Rises whenever somebody else asks something of it.
+    /// Rises whenever an operator or another member asks something of it.
     pub attention: u64,
     /// Evicted, but what it holds stays its own until its ttl has run out.
     pub condemned: bool,
@@ -71,7 +71,7 @@ pub struct ElectionRow {
     pub holder: Option<Held>,
     /// A step-down asked of the present term.
     pub step_down: Option<StepDown>,
-    /// Set while nobody may be newly elected.
+    /// Set while no member may be newly elected.
     pub paused: Option<Pause>,
     /// The candidate that the vacancy is kept for.
     pub reserved: Option<Reserved>,
@@ -104,7 +104,7 @@ pub struct Reserved {
 }
 
 impl ElectionRow {
-    /// An election that nobody has ever stood for.
+    /// An election that never had a candidate.
     #[must_use]
     pub fn new(name: ElectionName) -> Self {
         Self {
@@ -143,8 +143,8 @@ pub struct CandidacyRow {
     pub since: Mono,
 }
 
-/// A name that is bound. A name whose owner's life has no row is void: it is bound to nobody
-/// that can be told of, and is free (rule M5).
+/// A name that is bound. A name whose owner's life has no row is void: no answer
+/// shows it, and it is free (rule M5).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NameRow {
     /// The name.
@@ -153,7 +153,7 @@ pub struct NameRow {
     pub token: Token,
     /// The revision of its last change.
     pub rev: Rev,
-    /// Which life owns it; `None` if it is bound to nobody.
+    /// Which life owns it; `None` if it has no owner.
     pub owner: Option<MemberRef>,
     /// The life that took or changed it last, if a member did.
     pub by: Option<Incarnation>,

@@ -133,7 +133,7 @@ impl<'a, R: WriteRows> Step<'a, R> {
 
     /// Removes a member, at the same cost whatever it held (rule M5). Its terms,
     /// candidacies and names are void with its life: no reader regards them any more. A term
-    /// is written off when somebody bids for it; candidacies and names are cleared away a few
+    /// is written off when a member bids for it; candidacies and names are cleared away a few
     /// at a time.
     pub(crate) fn remove(&mut self, member: &MemberRef) -> Result<(), R::Error> {
         self.rows.remove_member(member)?;
@@ -153,7 +153,7 @@ impl<'a, R: WriteRows> Step<'a, R> {
     }
 
     /// Clears away some candidacies and names of an ended life, and says whether none is
-    /// left. Nobody is told of the names: they were gone with the life.
+    /// left. Followers of names are not told: the names were gone with the life.
     pub(crate) fn sweep_life(&mut self, member: &MemberRef) -> Result<bool, R::Error> {
         let stood = self.rows.candidacies_of(member, SWEPT)?;
         for name in &stood {
@@ -199,7 +199,7 @@ impl<'a, R: WriteRows> Step<'a, R> {
         Ok(())
     }
 
-    /// Drops an election that nobody ever won, stands for or has paused (H27).
+    /// Drops an election that was never won, has no candidate and is not paused (H27).
     pub(crate) fn forget_if_unused(&mut self, election: &ElectionRow) -> Result<(), R::Error> {
         let unused = election.number == TermNumber::NONE && election.paused.is_none();
         if unused && !self.rows.has_candidates(&election.name)? {
@@ -262,7 +262,7 @@ impl<'a, R: WriteRows> Step<'a, R> {
         Ok(())
     }
 
-    /// The candidate that is next. Where nothing is kept for it, nobody is looked for.
+    /// The candidate that is next. Where nothing is kept for it, it is not looked up.
     fn heir(&self, election: &ElectionRow, keep: &Keep<'_>) -> Result<Option<Heir>, R::Error> {
         if keep.successor.is_none() && keep.grace.is_zero() && keep.confirm_within.is_zero() {
             return Ok(None);

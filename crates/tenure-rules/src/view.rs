@@ -43,7 +43,7 @@ impl Stands for Standing {
 }
 
 impl<R: ReadRows> View<'_, R> {
-    /// Exactly this life, live or not, as long as nobody ended it.
+    /// Exactly this life, live or not, as long as it was not ended.
     pub(crate) fn recorded(&self, member: &MemberRef) -> Result<Option<MemberRow>, R::Error> {
         Ok(self.rows.member(&member.id)?.filter(|row| row.member == *member))
     }
@@ -166,7 +166,7 @@ impl<R: ReadRows> View<'_, R> {
     }
 
     /// The holder, unless its ttl has run out, or what it was handed has lapsed:
-    /// everybody sees vacancy (rule N3).
+    /// every reader sees a vacancy (rule N3).
     fn holder(&self, election: &ElectionRow) -> Result<Option<Holder>, R::Error> {
         let Some(held) = &election.holder else { return Ok(None) };
         let unconfirmed = self.unconfirmed(election)?;

@@ -25,11 +25,11 @@ pub enum Feature {
     Errors,
     /// Hints are lost, late and doubled.
     BadHints,
-    /// Hints arrive that nobody sent, in storms.
+    /// Forged hints arrive, in storms.
     ForgedHints,
     /// A process is cut off from the store for a while.
     Partitions,
-    /// The store answers nobody for a while.
+    /// The store answers no request for a while.
     Outages,
     /// Processes are stopped and continued.
     Stops,
@@ -74,7 +74,7 @@ pub enum Feature {
     /// The store's copy takes over, without the last writes. Only where the
     /// store has a copy.
     Failovers,
-    /// Somebody removes the record of a member by hand. Only on a
+    /// An operator removes the record of a member by hand. Only on a
     /// compare-and-swap store.
     Removals,
 }

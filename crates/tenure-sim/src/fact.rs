@@ -216,7 +216,7 @@ pub struct SurveyedName {
     pub bound: Option<(Incarnation, Token)>,
     /// Which applications believe that they own it, with which token.
     pub owned: Vec<(Who, Incarnation, Token)>,
-    /// Whether anybody wants it or owns it.
+    /// Whether a member wants it or owns it.
     pub wanted: bool,
 }
 
@@ -229,6 +229,6 @@ pub struct Surveyed {
     pub held: Option<(tenure_core::MemberRef, TermNumber)>,
     /// Which applications believe that they lead it, with which number.
     pub led: Vec<(Who, Incarnation, TermNumber)>,
-    /// Whether anybody that may lead stands for it or leads it.
+    /// Whether a member that may lead stands for it or leads it.
     pub wanted: bool,
 }

@@ -45,7 +45,7 @@ pub enum StoreRule {
     ReleaseNotScoped,
     /// E2: a bid that arrives twice counts as two.
     NonceIgnored,
-    /// C9, C10: a vacancy is kept for nobody.
+    /// C9, C10: a vacancy is kept for no heir.
     HeirIgnored,
     /// C9: who has priority 0 leads all the same.
     AnyoneLeads,

@@ -73,7 +73,7 @@ fn line(fact: &Fact<'_>) -> String {
         Fact::Bindings { live, .. } => {
             let shown = live.iter().map(|b| match &b.owner {
                 Some(owner) => format!("{}#{} {owner}", b.name, b.token),
-                None => format!("{}#{} nobody", b.name, b.token),
+                None => format!("{}#{} unowned", b.name, b.token),
             });
             format!("names: [{}]", shown.collect::<Vec<_>>().join(", "))
         }

@@ -159,8 +159,8 @@ impl Beside {
     /// A process can be killed or stopped between any two steps, and others do the same
     /// meanwhile. So nothing is written over: what is known is the highest of some
     /// files, each made in one step, and one is removed only if another stood beside it
-    /// that says as much. The highest before stays until the next time, so that nobody
-    /// who reads the directory meanwhile misses both.
+    /// that says as much. The highest before stays until the next time, so that no process
+    /// that reads the directory meanwhile misses both.
     pub(crate) fn note(self, directory: &Path) {
         let known = Self::known(directory);
         let before = known.iter().copied().fold(Self::default(), Self::with);
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(fs::read_dir(path).unwrap().count(), 2, "old notes are removed");
     }
 
-    /// One who was stopped for a while says what is long known.
+    /// A process that was stopped for a while says what is long known.
     #[test]
     fn a_late_note_takes_nothing_back() {
         let dir = tempfile::tempdir().unwrap();

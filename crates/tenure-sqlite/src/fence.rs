@@ -60,8 +60,8 @@ impl FenceBlocking<Sqlite> for Connection {
 /// For applications whose own tables live in the same file, or in one to which
 /// it is attached: of several, the file that gave the term out is the one that is
 /// asked, and a term of any other file is refused (L1). Keep the transaction short:
-/// nobody can write meanwhile, not even this process's own heartbeat. One left open
-/// longer than the busy timeout makes everybody else's requests fail with an error
+/// no process can write meanwhile, not even this one its heartbeat. A transaction left open
+/// longer than the busy timeout makes all other requests fail with an error
 /// that says so, and costs this leader its term when its ttl has run out.
 ///
 /// Applications call it by `Leadership::fence_blocking` and `Registration::fence_blocking` of
@@ -156,7 +156,7 @@ fn look(db: &Connection, database: &str, fenced: Fenced<'_>) -> rusqlite::Result
     let subject = fenced.subject();
     // An update that changes nothing still takes the write lock, also in a
     // transaction that has only read so far. It comes before any look: a transaction
-    // that has looked can only write if nobody else has since.
+    // that has looked can only write if no other has since.
     match db.prepare_cached(&put(lock)) {
         Ok(mut lock) => lock.execute(params![ns, subject])?,
         Err(error) if is_missing(&error) => return Ok(None),

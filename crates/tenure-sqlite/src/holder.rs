@@ -3,7 +3,7 @@
 //! The kernel lists every lock with its process in `/proc/locks`. In the
 //! write-ahead log's way of locking, a writer holds byte 120 of the shared
 //! memory; a process that keeps all others out holds the bytes from 2^30 on of the
-//! database itself. That byte is never locked for reading, except by somebody who wants to
+//! database itself. That byte is never locked for reading, except by a process that wants to
 //! keep writers out.
 
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use std::path::Path;
 
 const WRITE_LOCK: u64 = 120;
 
-/// What stands in the way of one who would write to `database`, and what to do
+/// Which process keeps others from writing to `database`, and what to do
 /// about it, as far as this system tells.
 pub(crate) fn told(database: &Path) -> String {
     let shown = database.display();

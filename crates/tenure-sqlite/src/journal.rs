@@ -180,7 +180,7 @@ mod tests {
         assert!(error.to_string().contains("1 of the journal"), "{error}");
     }
 
-    /// Rows that anybody may have written: each is a line or an error.
+    /// Rows that any program may have written: each is a line or an error.
     #[test]
     fn any_row_is_a_line_or_an_error() {
         const KINDS: [&str; 10] = [

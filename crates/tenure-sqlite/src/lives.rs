@@ -12,20 +12,20 @@
 //! `tenure run`, holds a lock of its own, on `<incarnation>.work` or, beside another such
 //! process, on `.work.2` and so on ([`work`]). All of its descendants inherit it. As long
 //! as one of them is held the member is not ended, neither by proof nor because its ttl
-//! has run out: somebody still works.
+//! has run out: a process still works.
 //!
-//! Anybody who can open a lock file can lock it, also for reading alone, and a lock on the
+//! A process that can open a lock file can lock it, also for reading alone, and a lock on the
 //! file of a dead member's work keeps its terms. So the files are opened to those alone who
-//! may write the database: where that is its owner, nobody else gets in. Where others may
+//! may write the database: where that is its owner, no other user can open them. Where others may
 //! write as well, all of them must be able to look, whatever the mask of the process that
 //! made the file, and the kernel's rights cannot tell them from those who may read.
 //!
 //! A file that is there and cannot be opened proves nothing. If it is that of a work, then
-//! somebody may work: the rights were changed, or no more files may be opened here.
+//! a process may work: the rights were changed, or no more files may be opened here.
 //!
 //! The lock is taken before the member's row is written, and outlives it. A
 //! store handle that is dropped while its members have not left keeps their
-//! locks for one more ttl: somebody in this process may still trust its term.
+//! locks for one more ttl: a task of this process may still trust its term.
 //! Handles of one process that speak for the same life share its lock.
 
 use std::collections::{BTreeMap, HashMap};
@@ -96,9 +96,9 @@ pub(crate) enum Probe {
     Missing,
     /// There is one that cannot be opened.
     Closed,
-    /// Somebody holds the lock.
+    /// A process holds the lock.
     Held,
-    /// Nobody holds the lock.
+    /// No process holds the lock.
     Free,
 }
 
@@ -117,14 +117,14 @@ impl Lives {
         reap();
         let bell = Some(bell);
         let lives = Self { database: database.into(), directory, bell, held: Mutex::default() };
-        // Without the line everybody tries for themselves.
+        // Without the line each process asks SQLite for itself.
         if let Err(error) = open(&lives.line(), lives.mode()) {
-            tracing::debug!(%error, line = %lives.line().display(), "nobody lines up to write");
+            tracing::debug!(%error, line = %lives.line().display(), "writers do not wait in line");
         }
         Ok(lives)
     }
 
-    /// The same for one who only looks: nothing is made.
+    /// The same for a process that only looks: nothing is made.
     pub(crate) fn look(database: &Path) -> Self {
         let directory = directory_of(database);
         Self { database: database.into(), directory, bell: None, held: Mutex::default() }
@@ -213,7 +213,7 @@ impl Lives {
     }
 
     /// Lets go of a life that is over for certain. The file goes first, so that
-    /// nobody takes its closing for a death.
+    /// no other takes its closing for a death.
     pub(crate) fn let_go(&self, life: Incarnation) {
         let Some(held) = locked(&self.held).remove(&life) else { return };
         let mut ours = locked(&OURS);
@@ -238,12 +238,12 @@ impl Lives {
         look(&self.path(life)) == Probe::Held
     }
 
-    /// Looks at the lock of a life. It is not free while somebody works.
+    /// Looks at the lock of a life. It is not free while a process works.
     pub(crate) fn probe(&self, life: Incarnation) -> Probe {
         self.unless_at_work(life, look(&self.path(life)))
     }
 
-    /// The same, for one who must be certain: a file with another inode than the
+    /// The same, for a caller that must be certain: a file with another inode than the
     /// one that the life was begun with is not its lock. While a lock is held no
     /// other file gets its inode.
     pub(crate) fn probe_lock(&self, life: Incarnation, lock: u64) -> Probe {
@@ -269,7 +269,7 @@ impl Lives {
 
     /// Removes lock files that are free and belong to no member. A member's file
     /// is locked shared at most: an exclusive lock, however short, would look
-    /// like life to somebody who wants to prove a death this very moment.
+    /// like life to a process that wants to prove a death this very moment.
     pub(crate) fn sweep(&self, mut is_member: impl FnMut(Incarnation) -> bool) {
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
@@ -316,7 +316,7 @@ fn reap() {
 }
 
 /// Looks at a lock. The file is opened for reading only, so that the look itself
-/// wakes nobody, and locked shared, so that looks do not disturb each other.
+/// wakes no watcher, and locked shared, so that looks do not disturb each other.
 fn look(path: &Path) -> Probe {
     match File::open(path) {
         Ok(file) => probe(&file),
@@ -367,20 +367,20 @@ fn open(path: &Path, mode: u32) -> io::Result<File> {
     Ok(file)
 }
 
-/// Creates and locks a file; `None` if another process holds the lock. Somebody
-/// who sweeps may have removed the file between the two steps: then the lock is
-/// on a file nobody finds, and is taken anew.
+/// Creates and locks a file; `None` if another process holds the lock. A process
+/// that sweeps may have removed the file between the two steps: then the lock is
+/// on a file that no other finds, and is taken anew.
 fn take(path: &Path, mode: u32) -> Result<Option<File>> {
     let failed = |error: io::Error| unwritable(path, error);
     if let Some(directory) = path.parent() {
-        // Somebody may have removed it with all that was in it.
+        // A user may have removed it with all that was in it.
         fs::create_dir_all(directory).map_err(failed)?;
     }
     for _ in 0..50 {
         let file = open(path, mode).map_err(failed)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
-            // Perhaps somebody is only looking at it this very moment.
+            // Perhaps another process is only looking at it this very moment.
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 std::thread::sleep(Duration::from_millis(1));
                 continue;

@@ -78,8 +78,8 @@ impl SqliteOptions {
         self
     }
 
-    /// How long to wait for one who holds the write lock. Default: 10 s. It
-    /// begins anew whenever somebody commits: it is meant for a transaction
+    /// How long to wait for the holder of the write lock. Default: 10 s. It
+    /// begins anew whenever a process commits: it is meant for a transaction
     /// left open, not for a long line that moves. A caller with less patience
     /// gives up on its own.
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
@@ -146,7 +146,7 @@ impl SqliteOptions {
         self
     }
 
-    /// How long a request waits for one who holds the lock.
+    /// How long a request waits for the holder of the lock.
     pub(crate) fn lock_wait(&self) -> Duration {
         let most = self.request_timeout.map_or(Duration::MAX, |limit| limit / 4 * 3);
         self.busy_timeout.min(most)

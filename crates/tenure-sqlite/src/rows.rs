@@ -77,7 +77,7 @@ impl Member {
                 member: member_ref(row)?,
                 profile: profile(row)?,
                 ttl: Duration::from_nanos(row.get("ttl")?),
-                // Not before somebody judges.
+                // Not before a process judges.
                 until: Mono::ZERO,
                 joined_at: Timestamp::from_unix_millis(row.get("joined_at")?),
                 attention: row.get("attention")?,

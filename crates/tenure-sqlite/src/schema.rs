@@ -14,7 +14,7 @@ use crate::{SqliteOptions, filesystem, identity, limits};
 /// The version of the tables that this code reads and writes.
 pub(crate) const VERSION: i64 = 1;
 
-/// The statements that make the tables, for somebody who wants to apply them by
+/// The statements that make the tables, for an operator who wants to apply them by
 /// hand to a file of their own; [`SqliteStore::open`](crate::SqliteStore::open)
 /// does it by itself.
 pub const SCHEMA: &str = include_str!("sql/schema.sql");
@@ -90,7 +90,7 @@ fn try_connect(path: &Path, options: &SqliteOptions) -> Outcome<Connection> {
         return Err(read_only(path).into());
     }
     // A file that is not ours is left exactly as it was. It is looked at in one
-    // transaction: between two looks somebody else may make the tables.
+    // transaction: between two looks another process may make the tables.
     db.execute_batch("BEGIN")?;
     let found = recognise(&db, path, options);
     undo(&db);
@@ -117,7 +117,7 @@ pub(crate) fn store_id(db: &Connection, path: &Path) -> Result<StoreId> {
     text.parse().map_err(|_| told(Fault::Damaged("id of tenure_store".into())))
 }
 
-/// Makes the tables, unless somebody else has just done so.
+/// Makes the tables, unless another process has just done so.
 fn make_tables(db: &Connection, path: &Path, options: &SqliteOptions) -> Outcome<()> {
     db.execute_batch("BEGIN IMMEDIATE")?;
     let made = recognise(db, path, options).and_then(|found| {
@@ -177,7 +177,7 @@ pub(crate) fn check_version(version: Option<i64>, path: Option<&Path>) -> Outcom
     }
 }
 
-/// Whether nobody has put anything into the file yet.
+/// Whether there is nothing in the file yet.
 fn is_empty(db: &Connection) -> Outcome<bool> {
     let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let pragma = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -186,7 +186,7 @@ fn is_empty(db: &Connection) -> Outcome<bool> {
 
 /// There is nothing to look at.
 fn absent(path: &Path) -> Error {
-    let what = format!("{} is not there yet: nobody has stood for anything in it", path.display());
+    let what = format!("{} is not there yet: no member has joined in it", path.display());
     Error::new(ErrorKind::Absent, what)
         .remedy("the first member makes it; if there should be one, look at the path")
 }

@@ -52,7 +52,7 @@ impl Shared {
         }
     }
 
-    /// Refuses to write for one who opened the file to look.
+    /// Refuses to write through a handle that was opened to look.
     pub(crate) fn may_write(&self, doing: &str) -> Result<()> {
         if !self.options.read_only {
             return Ok(());

@@ -100,7 +100,7 @@ impl SqliteStore {
         }
         let before = FileId::at(&full);
         let writer = schema::connect(&full, &options)?;
-        // Only now is there a file to resolve: everybody must agree on what lies
+        // Only now is there a file to resolve: all processes must agree on what lies
         // beside it, whatever links they came by.
         let path = full.canonicalize().unwrap_or(full);
         filesystem::check(&path)?;
@@ -144,7 +144,7 @@ impl SqliteStore {
     /// A kernel lock for one more process that works under a member that joined
     /// through this handle: each call gives another. As long as any process has any of
     /// them open, the member is not ended by others, neither by proof of death nor when
-    /// its ttl has run out: what it holds goes to nobody, unless it is given up or the
+    /// its ttl has run out: what it holds goes to no other, unless it is given up or the
     /// member is evicted at once.
     #[must_use]
     pub fn liveness_lock(&self, life: Incarnation) -> Option<OwnedFd> {
@@ -187,7 +187,7 @@ impl Inner {
 
 impl Worker {
     /// Once, at opening: starts to count for the members of other boots, and
-    /// removes the lock files of nobody.
+    /// removes the lock files without a member.
     fn take_stock(&mut self) -> Result<()> {
         let nowhere = Namespace::default();
         let shared = self.shared();
@@ -256,7 +256,7 @@ impl Store for SqliteStore {
         self.lives().granted(life, beat.ttl);
         let beaten = move |worker: &mut Worker| {
             if let Err(error) = shared.is_itself(life) {
-                // Said once as an error, so that somebody reads it, and then as
+                // Said once as an error, so that an operator can read it, and then as
                 // the end of this life: a leader gives up at once.
                 if shared.lives.doubt(life) {
                     return Err(error);

@@ -7,12 +7,12 @@
 //! lock (flock) on the file `line` beside the database. Those who wait for it
 //! sleep, the kernel wakes them in the order in which they came, and takes the
 //! lock back when a process dies. It is not handed over, though: on a busy
-//! machine one who is awake may take it before the one who was woken. What keeps
+//! machine a writer that is awake may take it before the one that was woken. What keeps
 //! a long wait from becoming an error is [`Patience`].
 //!
 //! No pause here grows with the number of tries, as those of a
 //! [`Backoff`](tenure_store::Backoff) do: the one at the head of the line waits for
-//! one transaction of somebody else, and those behind it wait for the kernel.
+//! one transaction of another process, and those behind it wait for the kernel.
 //!
 //! The line is a courtesy, not what keeps writers apart: that is SQLite's lock.
 //! A process in it still tries now and then out of turn, so that one
@@ -45,7 +45,7 @@ const STACK: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct Line {
     file: PathBuf,
-    /// Whether somebody sent ahead by this worker still stands in line.
+    /// Whether a thread of this worker still stands in line.
     sent: Arc<AtomicBool>,
 }
 
@@ -86,7 +86,7 @@ impl Line {
         let wait = move || {
             while let Err(Errno::INTR) = flock(&lock, FlockOperation::LockExclusive) {}
             sent.store(false, Ordering::Release);
-            // If nobody waits for it any more it is closed here.
+            // If the worker no longer waits for it, it is closed here.
             drop(give.send(lock));
         };
         let thread = std::thread::Builder::new().name("tenure-line".into()).stack_size(STACK);
@@ -115,8 +115,8 @@ impl Place {
     }
 }
 
-/// How long to wait for one who holds the lock. It is not a matter of how many
-/// wait: whenever somebody commits, the line has moved, and it begins anew. A
+/// How long to wait for the holder of the lock. It is not a matter of how many
+/// wait: whenever a process commits, the line has moved, and it begins anew. A
 /// caller with less patience gives up on its own.
 #[derive(Debug)]
 pub(crate) struct Patience {
@@ -135,7 +135,7 @@ impl Patience {
         self.until.since(now)
     }
 
-    /// Whether it is over, for one who finds the lock taken and the file at
+    /// Whether it is over, for a writer that finds the lock taken and the file at
     /// this version.
     pub(crate) fn is_over(&mut self, now: Mono, version: i64) -> bool {
         if self.version != version {
@@ -151,7 +151,7 @@ fn spread(around: Duration) -> Duration {
     around + Duration::from_nanos(BootClock::read().as_nanos() / 64 % nanos)
 }
 
-/// Opened for reading where it exists, which wakes nobody who listens in the
+/// Opened for reading where it exists, which wakes no watcher of the
 /// directory.
 fn open(file: &Path) -> std::io::Result<File> {
     File::open(file)
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_gives_up_keeps_nobody_waiting_and_leaves_one_thread_at_most() {
+    fn a_writer_that_gives_up_delays_no_other_and_leaves_one_thread_at_most() {
         let dir = tempfile::tempdir().unwrap();
         let a = line(&dir);
         let b = line(&dir);
@@ -206,24 +206,24 @@ mod tests {
         until_first(&mut a.stand());
     }
 
-    /// C1: of a hundred who write at once the last waits long, and for nobody
-    /// in particular.
+    /// C1: of a hundred who write at once the last waits long, and for no
+    /// writer in particular.
     #[test]
-    fn patience_ends_when_nobody_commits_and_begins_anew_when_somebody_does() {
+    fn patience_ends_without_a_commit_and_begins_anew_with_each() {
         let at = Mono::from_millis;
         let limit = Duration::from_millis(100);
         let mut patience = Patience::new(at(0), limit, 7);
         assert!(!patience.is_over(at(99), 7));
-        assert!(!patience.is_over(at(99), 8), "somebody committed");
+        assert!(!patience.is_over(at(99), 8), "another committed");
         assert_eq!(patience.left(at(99)), limit);
         assert!(!patience.is_over(at(198), 8));
-        assert!(patience.is_over(at(199), 8), "nobody did for so long");
+        assert!(patience.is_over(at(199), 8), "no other did for so long");
         assert!(!patience.is_over(at(500), 9), "late, but the line has moved");
     }
 
     /// L24: the folder that is missing is one of the test's own.
     #[test]
-    fn without_a_line_everybody_tries_for_themselves() {
+    fn without_a_line_each_process_tries_by_itself() {
         let dir = tempfile::tempdir().unwrap();
         let nowhere = Line::new(dir.path().join("missing/line"));
         assert!(matches!(nowhere.stand(), Place::Nowhere));

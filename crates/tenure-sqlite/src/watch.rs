@@ -1,4 +1,4 @@
-//! Hearing of changes made by other processes, without busy polling.
+//! Noticing changes made by other processes, without busy polling.
 //!
 //! One thread of each store handle waits on the kernel (inotify) for two things
 //! in the directory beside the database: the bell being rung, which means that
@@ -158,8 +158,8 @@ impl Watch {
     }
 
     /// The kernel tells of the closing just before it drops the lock: looks
-    /// again for some tens of milliseconds before it concludes that somebody
-    /// else holds it.
+    /// again for some tens of milliseconds before it concludes that another
+    /// process holds it.
     fn look_at(&self, life: Incarnation) {
         for wait in [0, 1, 2, 4, 8, 16, 32] {
             std::thread::sleep(Duration::from_millis(wait));

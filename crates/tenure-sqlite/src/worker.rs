@@ -201,7 +201,7 @@ impl Worker {
         Ok((answer, held, txn.over))
     }
 
-    /// Copies what is in the log into the file itself, as far as nobody is in the way,
+    /// Copies what is in the log into the file itself, as far as no reader is in the way,
     /// so that a copy of the file alone has everything.
     pub(crate) fn checkpoint(&mut self) {
         let moved = self.db.pragma_query(None, "wal_checkpoint", |_| Ok(()));

@@ -64,7 +64,7 @@ fn pause() -> Amend {
 
 /// R11: the process that holds the lock is named, before the caller gives up.
 #[tokio::test]
-async fn whoever_holds_the_write_lock_is_named_before_the_caller_gives_up() {
+async fn the_holder_of_the_write_lock_is_named_before_the_caller_gives_up() {
     let place = Place::new();
     let deadline = Duration::from_secs(2);
     let store = place.open_with(SqliteOptions::new().request_timeout(deadline)).await;
@@ -132,7 +132,7 @@ async fn looking_at_a_file_that_is_not_there_makes_nothing() {
 /// R16: who only looks needs no right to write, sees what happens, and changes
 /// nothing.
 #[tokio::test]
-async fn whoever_may_only_read_sees_everything_and_changes_nothing() {
+async fn a_reader_sees_everything_and_changes_nothing() {
     let place = Place::new();
     let store = place.open().await;
     let a = member("a", 1);
@@ -197,15 +197,15 @@ fn look_unprivileged(path: &Path) -> Result<SqliteStore, Error> {
 /// If root runs the tests, this thread goes on as another user, with those that it starts.
 fn unprivileged() {
     if rustix::process::geteuid().is_root() {
-        let nobody = rustix::process::Uid::from_raw(65_534);
-        rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+        let powerless = rustix::process::Uid::from_raw(65_534);
+        rustix::thread::set_thread_res_uid(powerless, powerless, powerless).unwrap();
     }
 }
 
 /// R16, R2: one who may only read locks no file of a member. A lock on that of a dead
-/// leader's work would keep its terms from everybody.
+/// leader's work would keep all members from its terms.
 #[tokio::test]
-async fn whoever_may_only_read_locks_no_file_of_a_member() {
+async fn a_reader_locks_no_file_of_a_member() {
     let place = Place::new();
     let (clock, options) = manual();
     let store = place.open_with(options).await;
@@ -235,11 +235,11 @@ async fn whoever_may_only_read_locks_no_file_of_a_member() {
     won(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
 }
 
-/// R11, R16: what one who may only read can still do is hold everybody up, by a lock on the
+/// R11, R16: what a user who may only read can still do is delay all members, by a lock on the
 /// memory that SQLite reads its log through. Its process is named, and when it is gone all
 /// goes on.
 #[tokio::test]
-async fn whoever_may_only_read_and_holds_all_up_is_named() {
+async fn a_reader_that_holds_all_up_is_named() {
     let place = Place::new();
     let quick = SqliteOptions::new().busy_timeout(Duration::from_millis(200));
     let store = place.open_with(quick).await;

@@ -148,7 +148,7 @@ async fn lock_files_go_with_their_members() {
     assert!(store.liveness_lock(a.incarnation).is_none());
 }
 
-/// A file of nobody's, left by a crash between lock and row, goes at opening.
+/// A file without a member, left by a crash between lock and row, goes at opening.
 #[tokio::test]
 async fn orphaned_lock_files_are_removed_at_opening() {
     let place = Place::new();
@@ -162,7 +162,7 @@ async fn orphaned_lock_files_are_removed_at_opening() {
     drop((store, again));
 }
 
-/// A handle that is dropped is not a process that died: somebody in this
+/// A handle that is dropped is not a process that died: a task of this
 /// process may still trust its term.
 #[tokio::test]
 async fn dropping_a_handle_does_not_hand_its_terms_over_early() {
@@ -198,7 +198,7 @@ async fn a_late_join_does_not_bring_a_past_life_back() {
 /// R2, R3: a term is not taken while another process works under it, not even when
 /// its ttl has run out; its own life is over all the same, and so is its id.
 #[tokio::test]
-async fn a_term_is_not_taken_while_somebody_works_under_it() {
+async fn a_term_is_not_taken_while_a_process_works_under_it() {
     let place = Place::new();
     let (clock, options) = manual();
     let store = place.open_with(options).await;
@@ -212,10 +212,10 @@ async fn a_term_is_not_taken_while_somebody_works_under_it() {
     clock.advance(TTL * 3);
     joins(&store, &b).await;
     let seen = held(store.claim(&ns(), &claim(&b, "e", 1)).await.unwrap());
-    assert!(seen.holder.is_none(), "everybody goes by the ttl: {seen:?}");
+    assert!(seen.holder.is_none(), "all go by the ttl: {seen:?}");
     let why = Some(HeldUp::Processes { member: a.clone() });
     assert_eq!(seen.held_up, why, "the bidder is told what it waits for");
-    assert_eq!(view(&store, "e").await.held_up, why, "and so is everybody");
+    assert_eq!(view(&store, "e").await.held_up, why, "and so is every reader");
     let ended = store.heartbeat(&ns(), &beat(&a)).await.unwrap();
     assert!(matches!(ended, Beat::Ended { .. }), "M1: {ended:?}");
     let namesake = store.join(&ns(), &join(&member("a", 3))).await.unwrap();

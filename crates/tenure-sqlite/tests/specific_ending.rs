@@ -35,12 +35,12 @@ async fn a_dead_member_of_many_terms_costs_its_successor_four_entries() {
     let before = seq().await;
     won(store.claim(&ns(), &claim(&b, "e-7-7", 1)).await.unwrap());
     assert_eq!(seq().await - before, 4, "stood, ended, released, elected");
-    assert!(view(&store, "e-19-999").await.holder.is_none(), "vacant before anybody asks");
+    assert!(view(&store, "e-19-999").await.holder.is_none(), "vacant before any bid");
     won(store.claim(&ns(), &claim(&b, "e-19-999", 2)).await.unwrap());
 }
 
 /// M5, H27, P2: what a dead member leaves behind is cleared away by later claims and
-/// joins, and nobody sees it meanwhile.
+/// joins, and no answer shows it meanwhile.
 #[tokio::test]
 async fn candidacies_of_the_dead_go_a_few_at_a_time() {
     let place = Place::new();
@@ -60,7 +60,7 @@ async fn candidacies_of_the_dead_go_a_few_at_a_time() {
     };
     assert_eq!(left(), 236, "the end itself clears a bounded part away");
     let seen = store.read(&ns(), &Query { candidates: true, ..Query::everything() }).await.unwrap();
-    assert!(seen.elections.iter().all(|e| e.candidates.len() == 1), "nobody sees the rest");
+    assert!(seen.elections.iter().all(|e| e.candidates.len() == 1), "no answer shows the rest");
     for life in 3..8 {
         joined(&store, &format!("j{life}"), life).await;
     }
@@ -97,7 +97,7 @@ async fn what_a_life_left_is_told_from_its_next_life_and_from_its_twin() {
 
     // Superseded: the new life stands for nothing yet, and its twin for all as before.
     joins(&store, &next).await;
-    assert_eq!(seen(&ns()).await, [1; 300], "nobody stands by what another life left");
+    assert_eq!(seen(&ns()).await, [1; 300], "no life stands by what another left");
     assert_eq!(seen(&elsewhere).await, [2; 300]);
     store.claim(&ns(), &claim_all(&next, names(), 1)).await.unwrap();
     for life in 10..15 {

@@ -169,7 +169,7 @@ async fn the_fence_works_from_an_attached_database() {
 }
 
 /// M1, M2: the clock is read after the lock is held. A heartbeat that had to
-/// wait for somebody's transaction past its own ttl does not act on the time at
+/// wait for another's transaction past its own ttl does not act on the time at
 /// which it was sent.
 #[tokio::test]
 async fn a_heartbeat_that_waited_past_its_ttl_is_answered_ended() {
@@ -270,7 +270,7 @@ async fn of_several_files_the_one_that_gave_the_term_out_is_asked() {
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
 }
 
-/// As on PostgreSQL: a term that was given back is over, also while nobody has a newer.
+/// As on PostgreSQL: a term that was given back is over, also while there is no newer one.
 #[tokio::test]
 async fn a_term_that_was_given_back_is_refused() {
     let place = Place::new();
@@ -282,7 +282,7 @@ async fn a_term_that_was_given_back_is_refused() {
     assert!(error.to_string().contains("was given back"), "{error}");
 }
 
-/// M5: a term that ended with its holder's life is over, before anybody wrote it off.
+/// M5: a term that ended with its holder's life is over, before it was written off.
 #[tokio::test]
 async fn a_term_of_an_ended_life_is_refused_by_the_fence() {
     let place = Place::new();
@@ -293,7 +293,7 @@ async fn a_term_of_an_ended_life_is_refused_by_the_fence() {
     fence(&tx, &store, &term).unwrap_err();
 }
 
-/// C40, B15: a term is void with the life it was given to, before anybody has written it
+/// C40, B15: a term is void with the life it was given to, before it was written
 /// off. Neither the next life of the same id nor the same life in another namespace stands
 /// in for it.
 #[tokio::test]

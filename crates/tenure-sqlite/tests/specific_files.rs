@@ -44,8 +44,8 @@ fn open_unprivileged(path: &Path) -> Error {
     let opening = move || {
         if rustix::process::geteuid().is_root() {
             // Of this thread alone, and of the ones it starts.
-            let nobody = rustix::process::Uid::from_raw(65_534);
-            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            let powerless = rustix::process::Uid::from_raw(65_534);
+            rustix::thread::set_thread_res_uid(powerless, powerless, powerless).unwrap();
         }
         SqliteStore::open_blocking(path, SqliteOptions::new()).unwrap_err()
     };
@@ -84,7 +84,7 @@ async fn a_file_that_is_no_database_is_refused_and_left_as_it_was() {
 }
 
 #[tokio::test]
-async fn somebody_elses_database_is_refused_and_left_as_it_was() {
+async fn a_foreign_database_is_refused_and_left_as_it_was() {
     for sql in [
         "CREATE TABLE mine (x); INSERT INTO mine VALUES (7);",
         "PRAGMA application_id = 77;",
@@ -168,7 +168,7 @@ async fn a_row_that_cannot_be_ours_gives_an_error_that_says_which() {
 
 /// A symbolic link to the file is the same file: what lies beside it is shared.
 #[tokio::test]
-async fn whoever_comes_by_a_link_shares_the_locks() {
+async fn a_process_that_comes_by_a_link_shares_the_locks() {
     let place = Place::new();
     let direct = place.open().await;
     let other = tempfile::tempdir().unwrap();
@@ -191,7 +191,7 @@ fn a_child_plays_the_role_it_was_given() {
 }
 
 /// A disk that is really full, in a mount of the test's own that goes with its
-/// process. Where the system lets nobody mount, the store's own tests still
+/// process. Where the system lets no process mount, the store's own tests still
 /// have SQLite refuse to grow.
 #[test]
 fn a_full_disk_is_an_error_and_after_it_everything_is_there() {

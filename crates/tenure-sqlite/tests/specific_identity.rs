@@ -228,7 +228,7 @@ async fn a_member_whose_lock_file_is_not_the_one_it_holds_gives_up() {
 }
 
 /// R5: the lock file of what other processes do under a member's term, also after the work
-/// has ended: the next one would lock a file that nobody looks at.
+/// has ended: the next one would lock a file that no other looks at.
 #[tokio::test]
 async fn a_member_whose_work_file_is_not_the_one_that_is_locked_gives_up() {
     for (how, at_work) in HARMS.into_iter().flat_map(|how| [(how, true), (how, false)]) {
@@ -248,7 +248,7 @@ async fn a_member_whose_work_file_is_not_the_one_that_is_locked_gives_up() {
     }
 }
 
-/// R5: a file that lies where a lock was, and is free, proves nobody's death.
+/// R5: a file that lies where a lock was, and is free, proves no death.
 #[tokio::test]
 async fn a_lock_file_that_was_put_in_place_of_another_proves_no_death() {
     let place = Place::new();

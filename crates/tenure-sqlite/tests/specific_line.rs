@@ -10,10 +10,10 @@ use common::*;
 use tenure_store::Store;
 
 /// C1: a process that finds others in line waits for its turn. The line is a courtesy,
-/// though: one who is stopped at its head (or anybody who locks the file) delays
+/// though: a process that is stopped at its head (or any that locks the file) delays
 /// the others, and does not stop them.
 #[tokio::test]
-async fn writers_wait_their_turn_but_one_who_is_stopped_at_the_head_stops_nobody() {
+async fn writers_wait_their_turn_but_a_stopped_one_at_the_head_stops_no_other() {
     let place = Place::new();
     let store = place.open().await;
     let me = member("a", 1);

@@ -54,7 +54,7 @@ async fn void_names_are_told_until_they_are_cleared_away() {
     }
     assert_eq!(told(&ns()).await, Finding::void_names(0, 300));
     clock.advance(TTL * 2);
-    assert_eq!(told(&ns()).await, Finding::void_names(300, 300), "before anybody ends the owner");
+    assert_eq!(told(&ns()).await, Finding::void_names(300, 300), "before the owner is ended");
     let (purged, _) = purge(&store).await;
     assert_eq!(purged.names, 300);
     assert_eq!(told(&ns()).await, Finding::void_names(0, 0));

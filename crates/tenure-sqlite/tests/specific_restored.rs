@@ -99,7 +99,7 @@ async fn a_note_that_makes_no_sense_is_passed_over() {
     assert!(first > highest, "{first} after {highest} was given out");
 }
 
-/// R6, M6: what is written to a file that was put back, before anybody bids in it, does not
+/// R6, M6: what is written to a file that was put back, before any bid in it, does not
 /// make up for what it lacks.
 #[tokio::test]
 async fn joins_do_not_hide_that_a_file_was_copied_back() {
@@ -122,7 +122,7 @@ async fn joins_do_not_hide_that_a_file_was_copied_back() {
     assert!(first > highest, "{first} after {highest} was given out");
 }
 
-/// Binds names to nobody, one after the other, without a member: the journal has nothing of
+/// Binds names without an owner, one after the other, without a member: the journal has nothing of
 /// it. Says the first token and the last.
 async fn tokens(file: &Path, texts: [&str; 3]) -> (Token, Token) {
     let store = SqliteStore::open(file, SqliteOptions::new()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Hearing of changes across handles, and what does not grow.
+//! Noticing changes across handles, and what does not grow.
 
 #![allow(clippy::unwrap_used)]
 
@@ -93,8 +93,8 @@ async fn the_death_of_a_stranger_is_not_hinted() {
     assert_eq!(following.next().await.unwrap(), Followed::Hint(Hint::Anything));
     let a = member("a", 1);
     store.join(&other, &join(&a)).await.unwrap();
-    // The lock of a member of the other namespace, and one of nobody, are
-    // closed by somebody who had them open for writing.
+    // The lock of a member of the other namespace, and one without a member, are
+    // closed by a process that had them open for writing.
     let live = place.dir.path().join("tenure.db-live");
     std::fs::remove_file(live.join(format!("{}.lock", a.incarnation))).unwrap();
     for life in [a.incarnation, Incarnation::from_u128(77)] {

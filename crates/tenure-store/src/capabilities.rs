@@ -12,12 +12,12 @@ use crate::{Error, ErrorKind, Identity, Result};
 pub enum Judge {
     /// The store, by its own clock, in the same atomic step as the claim.
     Store,
-    /// The one who wants the term, by its own clock: the record has not changed
+    /// The member that wants the term, by its own clock: the record has not changed
     /// for its ttl, widened by drift.
     Observer,
 }
 
-/// How [`follow`](crate::Store::follow) hears of changes.
+/// How [`follow`](crate::Store::follow) learns of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Watch {
     /// The store says so within milliseconds.

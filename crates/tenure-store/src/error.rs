@@ -26,7 +26,7 @@ pub enum ErrorKind {
     Denied,
     /// What is stored is not ours, is damaged, or is of a newer version.
     Foreign,
-    /// What is to be looked at is not there: nobody has made it yet.
+    /// What is to be looked at is not there: it has not been made yet.
     Absent,
     /// The request itself cannot be served: a limit, an unsupported option.
     Invalid,

@@ -147,7 +147,7 @@ impl fmt::Display for Fenced<'_> {
 /// that gave the term out and that no newer term of the election exists, and keep
 /// any from being given out until the transaction ends; a check that is a
 /// separate read is no fence (B15). The store's number and the term are compared
-/// in one statement: [`FenceError::Stranger`] is for everybody else's terms (L1). The same
+/// in one statement: [`FenceError::Stranger`] is for the terms of other stores (L1). The same
 /// holds of a binding and its name.
 ///
 /// `Via` is a type of the store crate's own. Without it that crate could not
@@ -223,7 +223,7 @@ impl fmt::Display for FenceError {
                 write!(f, "the binding of the name {name} under token {token} is over, ")?;
                 match newest {
                     Some(newest) => write!(f, "it is bound under token {newest}")?,
-                    None => f.write_str("and nobody has the name")?,
+                    None => f.write_str("and the name is free")?,
                 }
                 f.write_str(": roll back and stop working")
             }

@@ -1,4 +1,4 @@
-//! What somebody may have meant who wrote a name that is not known.
+//! Which known name a user may have meant by an unknown one.
 
 /// The known name that differs least from `given`, if it differs little: by one letter in
 /// three, by one at least and by three at most. A letter more, one less, another one, and

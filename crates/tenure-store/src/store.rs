@@ -53,19 +53,19 @@ use crate::{Capabilities, Result};
 /// Ending costs the same whatever the member held (rule M5). It removes the member
 /// and journals one [`Ended`](tenure_core::Happening) (`Left` if the member left).
 /// Its terms and candidacies are void from that moment: no answer shows them, they
-/// keep nobody from winning, and no late request of the ended life touches them. A
+/// keep no bid from winning, and no late request of the ended life touches them. A
 /// term that is void is *written off* by the next bid for its election: the store
 /// journals its `Released`, with the cause of the life's end as far as the journal
 /// has it, and keeps the vacancy for an heir for the grace that this bid states.
 /// Candidacies that are void are cleared away in bounded steps.
 ///
-/// The names of an ended life are void in the same way. Nobody writes that down name by
-/// name: no answer shows them, anybody may take them, and they are cleared away in bounded
+/// The names of an ended life are void in the same way. No request writes that down name by
+/// name: no answer shows them, any member may take them, and they are cleared away in bounded
 /// steps.
 ///
 /// # Names
 ///
-/// A name is bound to one life, or to nobody, under a **token**. Every change of a name has
+/// A name is bound to one life, or without an owner, under a **token**. Every change of a name has
 /// a **revision** of its own; a token is the revision at which the name was taken. Revisions
 /// of a namespace only rise and none is used again: not after a drop, a crash, a restart or
 /// a new era (rule M6), so that a dropped name leaves no row behind. Names are not in the
@@ -74,7 +74,7 @@ use crate::{Capabilities, Result};
 /// A store that decides each name by requests of its own counts revisions for each name
 /// alone, and says so: [`NameTraits::since`](crate::NameTraits::since) is false. There the
 /// revisions of one name rise over its whole history, those of two names cannot be compared,
-/// the bindings of an answer are of moments close together, and nobody is told that names
+/// the bindings of an answer are of moments close together, and no client is told that names
 /// changed.
 ///
 /// # Vacancies
@@ -83,7 +83,7 @@ use crate::{Capabilities, Result};
 /// request states: the successor named, or else the live candidate that may
 /// lead with the highest priority and, among equals, the longest wait; never
 /// the member that gave the term up. While the reservation lasts and the heir
-/// lives, nobody else wins. A grace of zero reserves nothing.
+/// lives, no other member wins. A grace of zero reserves nothing.
 ///
 /// # Handing over
 ///
@@ -101,10 +101,10 @@ use crate::{Capabilities, Result};
 /// [`heartbeat`](Self::heartbeat) that names it and by any bid of the holder that
 /// may lead. Once the time is over nothing revives it: it is shown as a vacancy,
 /// and the first bid of another that finds it so ends it, as `Abandoned`, with the
-/// candidacy of the one who did not take it on; so does a bid of its own that wins.
+/// candidacy of the heir that did not take it on; so does a bid of its own that wins.
 /// Until then it may be given back, and is counted among what its holder holds.
 /// A member that reads that it holds such a term may lead for what is left of
-/// it, counted from before it asked: until then nobody else wins, even if the
+/// it, counted from before it asked: until then no other member wins, even if the
 /// store crashes and comes back.
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug {
@@ -129,7 +129,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// and for a condemned one, and never revives it (rule M1).
     ///
     /// It renews everything that the member holds: as long as the member lives,
-    /// nobody takes any of it. A store that cannot hand a term over ignores `held`
+    /// no other takes any of it. A store that cannot hand a term over ignores `held`
     /// and answers with no terms. One that can answers for each term named, and
     /// confirms none that is not held by exactly this incarnation under exactly
     /// this number.
@@ -206,13 +206,13 @@ pub trait Store: Send + Sync + fmt::Debug {
     ///   whose life is over, is `Bound` under a new token. Any other is `Taken`, with its
     ///   binding: also one that the same life owns, by another attempt.
     /// - **Change** and **Drop** (Q4): if the name has exactly this token and is the caller's,
-    ///   or is bound to nobody, and the revision is the one expected, the value changes under
+    ///   or has no owner, and the revision is the one expected, the value changes under
     ///   a new revision and the same token (`Bound`), or the name is free (`Gone(None)`). A
     ///   change repeated by its nonce is `Bound`, an older one of the same life `Gone`. Else
     ///   `Gone` with the binding that is there.
     ///
     /// A `Bound` to the caller's life counts as a heartbeat with the ttl of the request, also
-    /// when it repeats an earlier one (Q5). A name that somebody's open transaction holds is
+    /// when it repeats an earlier one (Q5). A name that an open transaction holds is
     /// `Busy`: the request waits for nothing while it keeps others waiting (Q10).
     ///
     /// A store that decides each name by requests of its own answers `Unknown` for an
@@ -235,7 +235,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Suite: `names`.
     async fn names(&self, ns: &Namespace, which: &WhichNames) -> Result<NamesView>;
 
-    /// An operator's request, from somebody who need not be a member.
+    /// An operator's request, from a caller that need not be a member.
     ///
     /// `StepDown` with a number other than the present term's is `Superseded`;
     /// of a vacant election `Vacant`; a successor that is not a live candidate
@@ -261,7 +261,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Suite: `follow`.
     async fn journal(&self, ns: &Namespace, after: Seq) -> Result<Page>;
 
-    /// Follows a namespace from now on. Reads no journal entries that nobody asked for,
+    /// Follows a namespace from now on. Reads no journal entries that were not asked for,
     /// beyond what it needs to know the hints: a reader of entries asks
     /// [`journal`](Self::journal) for them when the journal has grown.
     ///

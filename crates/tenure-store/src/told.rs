@@ -1,4 +1,4 @@
-//! What one who follows a namespace is told, and when.
+//! What a follower of a namespace is told, and when.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::{Followed, Page};
 
-/// What one who follows by looks is told: hints made of the journal's entries, how far the
+/// What a follower by looks is told: hints made of the journal's entries, how far the
 /// journal has grown, and that names changed.
 ///
 /// The first word is always [`Hint::Anything`]: nothing is known of what happened before.
@@ -36,7 +36,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// One who begins to follow while the journal and the names stand here.
+    /// A follower that begins while the journal and the names stand here.
     #[must_use]
     pub fn new(position: Seq, rev: Rev) -> Self {
         let ready = VecDeque::from([Followed::Hint(Hint::Anything)]);
@@ -93,7 +93,7 @@ impl Told {
     }
 }
 
-/// What one who follows was told of names: that some changed at once, and then every
+/// What a follower was told of names: that some changed at once, and then every
 /// [`PACE`](Self::PACE) at most, however many change in between (rule N1). The last change is
 /// always told of, since a look is due when the pace allows it.
 #[derive(Clone, Debug)]
@@ -110,7 +110,7 @@ impl ToldOfNames {
     /// The least time between two hints.
     pub(crate) const PACE: Duration = Duration::from_millis(20);
 
-    /// One who begins to follow while names stand at this revision.
+    /// A follower that begins while names stand at this revision.
     pub(crate) const fn new(rev: Rev) -> Self {
         Self { told: rev, found: rev, not_before: None }
     }

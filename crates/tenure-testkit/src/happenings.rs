@@ -12,7 +12,7 @@ pub fn elected(term: Term) -> Happening {
     Happening::Elected { term }
 }
 
-/// A term came to its end, and nothing is kept for anybody.
+/// A term came to its end, and nothing is kept for an heir.
 #[must_use]
 pub fn released(
     election: ElectionName,
@@ -35,7 +35,7 @@ pub fn ended(member: MemberRef, cause: EndCause) -> Happening {
     Happening::Ended { member, cause }
 }
 
-/// A pause was lifted, by nobody in particular.
+/// A pause was lifted; by whom is not said.
 #[must_use]
 pub fn resumed(election: ElectionName) -> Happening {
     Happening::Resumed { election, by: Note::default() }

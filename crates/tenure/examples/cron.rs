@@ -56,7 +56,7 @@ where
         // Keeps the term until the job has ended, within the drain. The job is told
         // to stop when the leader is, and cancelled if the leadership is lost.
         if election.run_if_leader(&job).await.is_none() {
-            println!("somebody else runs the job");
+            println!("another process runs the job");
         }
     }
     tenure.shutdown().await?;

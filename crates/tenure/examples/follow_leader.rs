@@ -24,7 +24,7 @@ async fn follow(tenure: &Tenure, most: usize) -> Result<(), Box<dyn std::error::
                 let address = profile.endpoints().first().map_or("nowhere", String::as_str);
                 println!("send requests to {address} ({}, term {})", term.member.id, term.number);
             }
-            Observed::Vacant { number } => println!("nobody leads since term {number}: hold on"),
+            Observed::Vacant { number } => println!("the leader of term {number} is gone: hold on"),
             other => println!("{other:?}"),
         }
     }

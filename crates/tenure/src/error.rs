@@ -33,7 +33,7 @@ pub enum Error {
          connect a second member"
     )]
     AlreadyStanding(ElectionName),
-    /// Nobody was elected here within the time given.
+    /// This member was not elected within the time given.
     #[error("election {election} was not won within {waited:?}{}", .because.as_deref().map(|b| format!(": {b}")).unwrap_or_default())]
     NotElected {
         /// The election.
@@ -54,7 +54,8 @@ pub enum Error {
     /// The resignation is on its way, but the store has not confirmed it.
     #[error(
         "term {number} of election {election} was given up, but the store has not confirmed it \
-         yet: it is tried again in the background, and is free after the ttl at the latest"
+         yet: the release is repeated in the background, and the term is over after the ttl at \
+         the latest"
     )]
     Unconfirmed {
         /// The election.
@@ -134,7 +135,7 @@ pub enum LeadError {
     /// There was no leadership to begin with.
     #[error(transparent)]
     Campaign(Error),
-    /// The leadership was lost; the work was cancelled before anybody else
+    /// The leadership was lost; the work was cancelled before any other member
     /// could be told that the election is free.
     #[error("the leadership was lost ({0}) and the work was cancelled")]
     Lost(LostReason),

@@ -6,7 +6,7 @@
 
 use crate::connect;
 
-/// Nobody writes this by chance.
+/// No input has this by chance.
 const SECRET: &str = "hunter2-Zq9";
 
 /// URLs of every scheme: whatever is given is a target or an explained refusal,

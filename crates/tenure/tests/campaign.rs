@@ -125,7 +125,7 @@ async fn a_dropped_campaign_leaves_nothing_behind() {
     assert_eq!(b.status().standing, 0);
     within(leadership.resign()).await.unwrap();
     stage.settle().await;
-    assert!(b.election("e").leader().await.unwrap().is_none(), "nobody stands any more");
+    assert!(b.election("e").leader().await.unwrap().is_none(), "no member stands any more");
 }
 
 /// The same while the answer to its winning bid is on its way: the term is

@@ -114,7 +114,7 @@ fn the_cron_job_runs_in_one_process() {
     let mut first = Example::start("cron", &[&place.url()]);
     first.says("rotating the error log under token 1");
     let mut second = Example::start("cron", &[&place.url()]);
-    second.says("somebody else runs the job");
+    second.says("another process runs the job");
     first.stop(Signal::TERM);
     second.says("rotating the access log under token 2");
 }
@@ -166,7 +166,7 @@ fn the_follower_sees_the_leader_change() {
     // Without a store it shows both sides in one process, and ends.
     let mut both = Example::start("follow_leader", &[]);
     both.says("send requests to 10.0.0.7:8080 (api-1, term 1)");
-    both.says("nobody leads since term 1");
+    both.says("the leader of term 1 is gone");
     assert!(both.child.wait().unwrap().success());
 }
 

@@ -105,10 +105,10 @@ async fn one_who_begins_earlier_catches_up_and_joins() {
     assert_eq!(stage.faults().counts().calls(StoreVerb::Follow), 1);
 }
 
-/// N2, C23: one who reads nothing for a long time holds nobody up, and misses nothing that
-/// the store still has; an outage meanwhile is told.
+/// N2, C23: a subscriber that reads nothing for a long time delays no other, and misses nothing
+/// that the store still has; an outage meanwhile is told.
 #[tokio::test]
-async fn a_slow_reader_misses_no_entry_and_holds_nobody_up() {
+async fn a_slow_reader_misses_no_entry_and_delays_no_other() {
     let (stage, tenure, _leadership) = leader().await;
     let mut slow = tenure.follow(Some(Seq::START)).unwrap();
     let mut brisk = tenure.follow(Some(Seq::START)).unwrap();

@@ -14,7 +14,7 @@ fn url() -> String {
         .expect("run the tests by `cargo xtask test`, or start a server by `cargo xtask serve`")
 }
 
-/// A name nobody else uses, for a namespace or a schema.
+/// A name that no other test uses, for a namespace or a schema.
 fn fresh(test: &str) -> String {
     // Process ids come again on a server that outlives a run.
     static STARTED: std::sync::LazyLock<u64> =

@@ -14,7 +14,7 @@ async fn see(observer: &mut Observer) -> (Seq, Observed) {
     (seen.seq, seen.observed)
 }
 
-/// The number of the term that is observed, and whether somebody leads it.
+/// The number of the term that is observed, and whether a member leads it.
 async fn see_term(observer: &mut Observer) -> (u64, bool) {
     match see(observer).await.1 {
         Observed::Leads { term, .. } => (term.number.get(), true),
@@ -155,8 +155,8 @@ async fn an_observer_hears_after_an_outage_what_happened_meanwhile() {
     }
 }
 
-/// B6: a dead leader's name vanishes when its ttl has run out, although nobody
-/// writes a word about it.
+/// B6: a dead leader's name vanishes when its ttl has run out, although no process
+/// writes anything about it.
 #[tokio::test]
 async fn a_dead_leaders_name_vanishes_with_its_ttl() {
     let stage = Stage::new();
@@ -278,7 +278,7 @@ async fn an_observation_survives_a_store_that_hangs() {
 /// C30: `members()` lists the live; one that leaves disappears at once. A
 /// member need not stand for anything.
 #[tokio::test]
-async fn members_lists_the_live_and_nobody_else() {
+async fn members_lists_the_live_alone() {
     let stage = Stage::new();
     let a = stage.connect("a").await.unwrap();
     let b = stage.connect("b").await.unwrap();

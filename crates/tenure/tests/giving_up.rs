@@ -76,7 +76,7 @@ async fn a_resignation_during_an_outage_is_unconfirmed_and_paid_later() {
     let error = within(resigns).await.unwrap().unwrap_err();
     assert!(matches!(error, Error::Unconfirmed { .. }), "{error}");
     let said = error.to_string();
-    assert!(said.contains("term 2 of election e") && said.contains("tried again"), "{said}");
+    assert!(said.contains("term 2 of election e") && said.contains("is repeated"), "{said}");
     stage.outage(false);
     stage.advance(secs(5)).await;
     assert!(tenure.election("e").leader().await.unwrap().is_none());
@@ -89,7 +89,7 @@ async fn ended(tenure: &tenure::Tenure) -> ReleaseCause {
     past[0].ended.expect("it is over").1
 }
 
-/// C10: handed over to a named candidate, it leads and nobody else in between.
+/// C10: handed over to a named candidate, it leads and no other member in between.
 #[tokio::test]
 async fn a_hand_over_goes_to_the_one_named() {
     let (stage, _a, leadership) = leader().await;
@@ -128,7 +128,7 @@ async fn a_hand_over_to_one_who_is_gone_lapses() {
 }
 
 /// H22, E5: who steps down does not win again within the cooldown, also if
-/// nobody else stands; a try in that time is told no.
+/// no other stands; an attempt in that time is told no.
 #[tokio::test]
 async fn one_who_stepped_down_does_not_win_again_at_once() {
     let (stage, tenure, leadership) = leader().await;
@@ -182,10 +182,10 @@ async fn a_step_down_of_an_older_term_changes_nothing() {
     assert!(!leads.is_stopping());
 }
 
-/// E6: while paused nobody is newly elected and the incumbent stays; resuming
+/// E6: while paused no member is newly elected and the incumbent stays; resuming
 /// lets the election go on.
 #[tokio::test]
-async fn a_pause_keeps_the_incumbent_and_admits_nobody() {
+async fn a_pause_keeps_the_incumbent_and_elects_no_other() {
     let (stage, a, leadership) = leader().await;
     let b = stage.connect("b").await.unwrap();
     a.election("e").pause("migrating").await.unwrap();
@@ -194,7 +194,7 @@ async fn a_pause_keeps_the_incumbent_and_admits_nobody() {
     assert!(leadership.is_current(), "the incumbent stays");
     within(leadership.resign()).await.unwrap();
     stage.advance(secs(30)).await;
-    assert!(!campaign.is_finished(), "nobody is newly elected");
+    assert!(!campaign.is_finished(), "no member is newly elected");
     let paused = b.election("e").view().await.unwrap().paused.unwrap();
     assert_eq!((paused.reason.as_str(), paused.by.as_str()), ("migrating", "a"));
     let tried = within(a.election("e").try_campaign()).await.unwrap();

@@ -232,7 +232,7 @@ async fn what_a_scope_spawned_keeps_the_term() {
     assert_eq!(releases(&stage), 1);
 }
 
-/// L2: after a loss the store hears of the term when the last work has stopped, not
+/// L2: after a loss the store is asked to end the term when the last work has stopped, not
 /// when the first has.
 #[tokio::test]
 async fn a_lost_term_is_given_back_when_the_last_work_has_stopped() {

@@ -1,4 +1,4 @@
-//! What a leader leaves to its successor, and to nobody after that.
+//! What a leader leaves to its successor, and to no term after that.
 
 #![allow(clippy::unwrap_used)]
 

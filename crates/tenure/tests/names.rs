@@ -83,7 +83,7 @@ async fn the_name_of_an_ended_owner_is_free_again() {
 
 /// A handle that is dropped gives its name back, and so does a caller that stops waiting.
 #[tokio::test]
-async fn what_nobody_holds_is_given_back() {
+async fn what_no_caller_holds_is_given_back() {
     let stage = Stage::new();
     let a = stage.connect("a").await.unwrap();
     let b = stage.connect("b").await.unwrap();

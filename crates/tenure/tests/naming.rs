@@ -29,7 +29,7 @@ async fn named(tenure: &Tenure) -> Option<String> {
 /// H23: one that asks who leads, joins, stands, may not lead or loses is never
 /// told that it leads itself.
 #[tokio::test]
-async fn nobody_is_called_leader_without_a_term() {
+async fn no_member_is_called_leader_without_a_term() {
     let stage = Stage::new();
     let a = stage.connect("a").await.unwrap();
     let b = stage.connect("b").await.unwrap();
@@ -47,7 +47,7 @@ async fn nobody_is_called_leader_without_a_term() {
     let waiting = stands(&stage, &a, 100).await;
     assert_eq!((leads_here(&a), leads_here(&b)), (false, true));
     assert_eq!((named(&a).await, named(&b).await), (Some("b".into()), Some("b".into())));
-    // Who has given it up is no leader, though nobody may have noticed yet.
+    // A member that has given it up is no leader, though no other may have noticed yet.
     first.resign().await.unwrap();
     assert!(!leads_here(&b));
     let second = within(waiting).await.unwrap();
@@ -58,7 +58,7 @@ async fn nobody_is_called_leader_without_a_term() {
 /// H23: one whose trust has run out does not call itself leader, although the
 /// store was never answered.
 #[tokio::test]
-async fn nobody_calls_itself_leader_past_its_trust() {
+async fn no_member_calls_itself_leader_past_its_trust() {
     let (stage, tenure, leadership) = leader().await;
     assert!(leads_here(&tenure));
     for verb in [StoreVerb::Heartbeat, StoreVerb::Read, StoreVerb::Claim, StoreVerb::Release] {
@@ -72,7 +72,7 @@ async fn nobody_calls_itself_leader_past_its_trust() {
     assert!(!leads_here(&tenure));
 }
 
-/// H23: a bid whose answer was lost may have won; until that is known, nobody is
+/// H23: a bid whose answer was lost may have won; until that is known, no member is
 /// called leader here.
 #[tokio::test]
 async fn a_bid_that_was_not_answered_makes_no_leader() {

@@ -16,7 +16,7 @@ fn url() -> String {
         .expect("run the tests by `cargo xtask test`, or start a server by `cargo xtask serve`")
 }
 
-/// A namespace nobody else uses.
+/// A namespace that no other test uses.
 fn namespace(test: &str) -> String {
     // Process ids come again on a server that outlives a run.
     static STARTED: std::sync::LazyLock<u64> =

@@ -27,7 +27,7 @@ async fn connect(url: &str, id: &str, ttl: Duration) -> Tenure {
 /// H15, H18, F1: the server is killed under a leader and a candidate, stays away
 /// for longer than the ttl, and comes back. The leader stops to believe; both
 /// campaigns, the one that went on and the one that began meanwhile, end in a
-/// term, newer than before, and no error reaches anybody.
+/// term, newer than before, and no caller gets an error.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_restarted_ends_no_campaign() {
     let mut server = Server::start();
@@ -48,7 +48,7 @@ async fn a_server_that_is_restarted_ends_no_campaign() {
     drop(leadership);
     let again = a.election("e");
     let of_a = tokio::spawn(async move { again.campaign().await });
-    assert!(!of_b.is_finished(), "nobody is elected without a server");
+    assert!(!of_b.is_finished(), "no member is elected without a server");
     server.up();
 
     // One of them wins; when it resigns, so does the other.
@@ -192,7 +192,7 @@ async fn a_client_whose_wall_clock_is_moved_neither_loses_nor_wins_wrongly() {
     if let Ok(url) = std::env::var(MOVED) {
         return moved(&url).await;
     }
-    // Clocks are moved here, and nobody is to lose a term because a disk is busy.
+    // Clocks are moved here, and no member is to lose a term because a disk is busy.
     let server = Server::start_with(|_| {}, &["fsync=off"]);
     let mut moved = Moved::start(&server.url());
     let other = connect(&server.url(), "other", MOVED_TTL).await;

@@ -104,7 +104,7 @@ fn said(line: &str) -> Said {
 
 /// H4, T4: stopped for longer than the ttl and continued, a leader's very first
 /// question is answered no, although its driver has not run and never will;
-/// somebody else leads by then, and not before the stopped one's trust was over.
+/// another process leads by then, and not before the stopped one's trust was over.
 #[tokio::test]
 async fn a_stopped_and_continued_leader_knows_with_its_first_question() {
     let dir = tempfile::tempdir().unwrap();
@@ -127,7 +127,7 @@ async fn a_stopped_and_continued_leader_knows_with_its_first_question() {
     let second = said(&child.hears());
     assert!(second.before > succeeded && second.after > second.before, "{second:?}");
     assert_eq!(second.until, first.until, "its driver has not run: {second:?}");
-    assert!(!second.current, "somebody else leads since {succeeded}: {second:?}");
+    assert!(!second.current, "another process leads since {succeeded}: {second:?}");
 }
 
 /// C1, and the bar: 100 candidates on one SQLite election, each with a

@@ -188,7 +188,7 @@ async fn lead_always_leads_again_after_a_loss() {
     assert!(matches!(outcome, Ok(None)), "an orderly end (L9): {outcome:?}");
 }
 
-/// H1: the store hears of a loss only after the work is cancelled, also when
+/// H1: the store is told of a loss only after the work is cancelled, also when
 /// trust ends while the store does not answer.
 #[tokio::test]
 async fn nothing_is_released_while_lost_work_still_runs() {

@@ -69,7 +69,7 @@ async fn dropped_campaigns_leave_nothing_behind() {
     let b = stage.connect("b").await.unwrap();
     let mut campaigns = b.campaign_all(["d", "e", "f"]).unwrap();
     let d = within(campaigns.next()).await.unwrap().unwrap();
-    // F is won by now, and nobody took it.
+    // F is won by now, and no caller took it.
     stage.settle().await;
     assert!(b.election("f").is_led_here());
     drop(campaigns);

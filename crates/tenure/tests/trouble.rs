@@ -35,7 +35,7 @@ async fn lost_fires_at_the_end_of_trust_while_the_store_hangs() {
 }
 
 /// H4, T2: after a jump of the clock the very first question is answered no,
-/// before anybody had a chance to look.
+/// before any task had a chance to look.
 #[tokio::test]
 async fn a_jump_of_the_clock_is_seen_by_the_first_question() {
     let (stage, _tenure, leadership) = leader().await;

@@ -336,5 +336,5 @@ async fn lost_is_told_at_the_end_of_trust_to_a_process_that_is_cut_off() {
     let margin = secs(2).as_nanos() as u64;
     assert!(lost >= until, "told {} ns before the end of trust", until - lost);
     assert!(lost < until + margin, "told {} ns after the end of trust", lost - until);
-    assert!(began > lost, "somebody else began {} ns before", lost - began);
+    assert!(began > lost, "another process began {} ns before", lost - began);
 }

@@ -20,7 +20,7 @@ pub(super) enum Fate {
     Open,
     /// No test failed.
     Survived,
-    /// No test can fail: what is broken changes nothing that anybody could see. It was said
+    /// No test can fail: what is broken changes nothing that a test could see. It was said
     /// so by a person who read the statement, with the reason.
     Equivalent,
 }

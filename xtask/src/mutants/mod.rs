@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(removed, 5, "handle, attention, holds, condemned, expires_at");
     }
 
-    /// A store that is added is broken too, and nobody has to think of it here.
+    /// A store that is added is broken too, without a change here.
     #[test]
     fn every_store_is_among_the_crates_that_are_broken() {
         let package = |name: &str| Package { name: name.into(), ..Package::default() };

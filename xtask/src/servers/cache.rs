@@ -94,7 +94,7 @@ impl Published {
         if !aside.join(self.program).is_file() {
             return Err(self.cannot(&format!("there is no {} in it", self.program)));
         }
-        // Somebody else may have been quicker; theirs is as good.
+        // Another run may have been quicker; its folder is as good.
         let _ = fs::remove_dir_all(self.folder());
         match fs::rename(aside, self.folder()) {
             Err(_) if self.path().is_file() => Ok(()),
@@ -143,7 +143,7 @@ fn is_script(path: &Path) -> bool {
 }
 
 /// In the build folder: it survives a run, goes with `cargo clean`, and is not
-/// in the way of anybody.
+/// in the way of other programs.
 fn cache() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(|root| root.join("target"));

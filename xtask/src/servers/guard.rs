@@ -126,7 +126,7 @@ mod tests {
 
     /// A reader that vanished before it heard that the server is up is the end.
     #[test]
-    fn nobody_listening_stops_the_server() {
+    fn a_run_whose_output_is_closed_stops_the_server() {
         struct Closed;
         impl Write for Closed {
             fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {

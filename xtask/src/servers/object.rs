@@ -68,7 +68,7 @@ const SEAWEEDFS: ObjectServer = ObjectServer {
         let users = scratch.path().join("s3.json");
         fs::write(&users, SEAWEEDFS_USERS).doing(|| format!("write {}", users.display()))?;
         // Each of its services takes the port ten thousand above, too; those that
-        // have a port of their own for everybody are left out.
+        // have one fixed port are left out.
         command
             .arg("server")
             .arg(format!("-dir={}", scratch.path().display()))

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use crate::failure::{Doing, Failure, Outcome};
 
-/// A port that nobody uses now.
+/// A port that no process uses now.
 pub(crate) fn free_port() -> Outcome<u16> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
@@ -16,7 +16,7 @@ pub(crate) fn free_port() -> Outcome<u16> {
 /// that makes other ports of them by adding to them.
 pub(crate) fn free_ports_below(count: u16, limit: u16) -> Outcome<u16> {
     let above = 10_000;
-    // Not where everybody begins to look.
+    // Not where other programs begin to look.
     let offset = u16::try_from(std::process::id() % 1_000).unwrap_or(0) * 8;
     let from = above + offset;
     (from..limit - count)

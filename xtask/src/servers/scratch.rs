@@ -14,7 +14,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a folder that nobody else can read.
+    /// Makes a folder that no other user can read.
     ///
     /// It lies where every user of the machine can reach it: a server that
     /// refuses to run as root runs as a user of its own.
@@ -27,7 +27,7 @@ impl Scratch {
         };
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let path = place.join(format!("tenure-{name}-{}-{number}", std::process::id()));
-        // A folder that is there already is somebody else's: an error.
+        // A folder that is there already belongs to another run: an error.
         let made = DirBuilder::new().mode(0o700).create(&path);
         made.doing(|| format!("create the folder {}", path.display()))?;
         Ok(Self { path })

@@ -7,7 +7,7 @@ use crate::metadata::Package;
 /// What a crate is for, which decides what it may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layer {
-    /// The protocol; knows nobody.
+    /// The protocol; knows no other layer.
     Core,
     /// What a store does; knows the protocol's words alone.
     Rules,
@@ -33,7 +33,7 @@ pub(crate) enum Layer {
 /// The one folder in the facade that names backends.
 const CONNECT: &str = "crates/tenure/src/connect";
 
-/// The layer of a crate of ours; `None` for everybody else's, and for `xtask`.
+/// The layer of a crate of ours; `None` for all others, and for `xtask`.
 pub(crate) fn layer(name: &str) -> Option<Layer> {
     Some(match name {
         "tenure" => Layer::Facade,

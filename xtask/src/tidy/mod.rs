@@ -9,6 +9,7 @@ mod changelog;
 mod decisions;
 mod features;
 mod files;
+mod glossary;
 mod graph;
 mod length;
 mod links;
@@ -90,6 +91,7 @@ fn findings(packages: &[Package], files: &Files) -> Vec<Finding> {
     found.extend(changelog::check(files.get("CHANGELOG.md")));
     found.extend(decisions::check(files));
     found.extend(record::check(files));
+    found.extend(glossary::check(files));
     for package in packages {
         found.extend(manifest::check(package, files));
         found.extend(features::check(package, files));

@@ -20,7 +20,7 @@ enum Step {
     Again(Term),
     /// Write this; it is the win, if it is written and the heartbeat after it.
     Win(ElectionRecord),
-    /// Write this, which keeps the vacancy of a dead holder for somebody else;
+    /// Write this, which keeps the vacancy of a dead holder for another member;
     /// the bid is lost.
     Keep(ElectionRecord, MemberId),
 }
@@ -174,7 +174,7 @@ impl Bids<'_> {
         Ok(record)
     }
 
-    /// Begins a term anew that was won under a number not above the floor. Nobody was told
+    /// Begins a term anew that was won under a number not above the floor. No caller was told
     /// of it.
     pub(super) async fn begin_above(
         &self,

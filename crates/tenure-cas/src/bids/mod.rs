@@ -151,7 +151,7 @@ impl Bids<'_> {
         }
     }
 
-    /// Raises the heartbeat of one who has just won: only if that is written is
+    /// Raises the heartbeat of a member that has just won: only if that is written is
     /// anything won, because only then was its life not over before. It makes
     /// trust that is counted from the start of the claim safe as well.
     async fn confirm(&self, claim: &Claim, again: bool) -> Result<Life> {

@@ -63,7 +63,7 @@ impl Lives<'_> {
     }
 
     /// The record to write for a newcomer, or why it has to wait or to come
-    /// back as somebody else. One who is there and lives is replaced only on the very
+    /// back under another id. A life that is there and live is replaced only on the very
     /// version of its record that says it holds nothing. A win in between is no win
     /// before its heartbeat has changed that record, and then the newcomer's swap
     /// conflicts (C1).
@@ -144,7 +144,7 @@ impl Lives<'_> {
 
     /// A member that holds nothing and beats at its pace is granted more than it
     /// asks for, so that two heartbeats of three find their ttl in the record
-    /// already. It is nobody's loss: nothing becomes free by its end.
+    /// already. That costs no other member anything: nothing becomes free by its end.
     fn ttl_to_write(&self, beat: &Heartbeat) -> Duration {
         let key = self.parts.cells.keys.member(self.parts.ns, &beat.member.id);
         let life = beat.member.incarnation;

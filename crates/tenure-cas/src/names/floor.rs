@@ -2,7 +2,7 @@
 //! number depends on any more.
 //!
 //! A name that was dropped stays as a small record, and so does one whose owner is over and
-//! that nobody took. Such a record may go once the floor is at or above its number: from then
+//! that no other took. Such a record may go once the floor is at or above its number: from then
 //! on the floor says what the record said. The floor is raised once for many of them.
 
 use tenure_core::{Incarnation, Namespace, Rev};

@@ -16,12 +16,12 @@ pub(crate) struct BindingMemory {
     /// What lives of this observer's own took and have not dropped, by the names' keys. The
     /// number of each was found above the floor.
     owned: BTreeMap<Life, BTreeMap<String, Token>>,
-    /// The same of what was bound to nobody.
+    /// The same of what was bound without an owner.
     posted: BTreeMap<String, Token>,
     /// The highest number seen of any name, by what the keys of a namespace's names begin
     /// with.
     newest: BTreeMap<String, u64>,
-    /// Records that nobody needs, once the floor has passed them.
+    /// Records that are not needed, once the floor has passed them.
     left_over: BTreeSet<String>,
 }
 

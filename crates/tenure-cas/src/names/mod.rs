@@ -7,7 +7,7 @@
 //!
 //! - **A late swap of an ended owner.** A looks at its own record and lives; B ends A and
 //!   takes the name; A's swap of the name arrives. It names the version that A saw, and B's
-//!   swap has replaced that one: it conflicts. If nobody has taken the name, A's swap lands
+//!   swap has replaced that one: it conflicts. If no other has taken the name, A's swap lands
 //!   in the record of a life that is over: it is void, and the next taker gets it. A is never
 //!   told that it owns the name, since its heartbeat comes after the swap and finds the life
 //!   ended.
@@ -24,8 +24,8 @@
 //!   that the second look shows 7, and T takes the next number in place of 5 before it
 //!   answers. The same look is made after a take over a record that is there, which may be
 //!   one that such a taker left behind when it died before its second look.
-//! - **The second look is interrupted.** The name is bound under a number that nobody was
-//!   told of. Its caller repeats its nonce, and the repeat looks at the floor unless this
+//! - **The second look is interrupted.** The name is bound under a number that no caller was
+//!   told. Its caller repeats its nonce, and the repeat looks at the floor unless this
 //!   observer knows that it was looked at. One that comes after the caller's life takes the
 //!   name from a life that is over. Until then a reader may be shown that number.
 //! - **A nonce is repeated after a lost answer.** The record has the caller's life and the
@@ -253,7 +253,7 @@ impl Binds<'_> {
         Ok(())
     }
 
-    /// Raises the heartbeat of one who has just been bound a name: only if that is written
+    /// Raises the heartbeat of a member that has just been bound a name: only if that is written
     /// is anything its own (see the module). Gives how its life is over, if it is.
     async fn confirm(&self, asked: &Asked<'_>, done: &[Done]) -> Result<Option<bool>> {
         let Some(caller) = &asked.bind.member else { return Ok(None) };

@@ -121,7 +121,7 @@ impl Record for ElectionRecord {
 }
 
 impl ElectionRecord {
-    /// An election nobody has won, whose numbers go on after `number`.
+    /// An election that no member has won, whose numbers go on after `number`.
     pub(crate) fn vacant(election: ElectionName, number: TermNumber) -> Self {
         Self {
             tenure: FORMAT,

@@ -77,7 +77,7 @@ pub(crate) enum Holds {
     Nothing,
     /// Something, all of it won through the observer with this clock.
     KnownTo(u64),
-    /// Something, perhaps, and nobody knows all of it. Also where nothing is said.
+    /// Something, perhaps, and what exactly is not known. Also where nothing is said.
     #[default]
     Unknown,
 }
@@ -108,7 +108,7 @@ impl Holds {
 pub(crate) enum EndedLife {
     /// It left.
     Left,
-    /// Its ttl ran out, by the clock of one who watched it.
+    /// Its ttl ran out, by the clock of an observer that watched it.
     Expired,
     /// An operator ended it.
     Evicted,

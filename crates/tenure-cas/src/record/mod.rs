@@ -32,7 +32,7 @@ pub const MAX_RECORD: usize = 1 << 20;
 /// A record of any kind.
 pub(crate) trait Record: Clone + Serialize + DeserializeOwned + Send + Sync {
     /// What of it is counted from when it was first seen: a member's sign of
-    /// life, changed by every heartbeat and by nothing that anybody else writes;
+    /// life, changed by every heartbeat and by nothing that another writes;
     /// an election's vacancy.
     fn stamp(&self) -> Stamp;
 

@@ -37,7 +37,7 @@ pub(crate) struct NameRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BoundRecord {
     pub(crate) token: u64,
-    /// Whose it is; nobody's if this is not there.
+    /// Whose it is; it has no owner if this is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<OwnerRecord>,
     /// The life that wrote it last, if a member did, and by which attempt.
@@ -104,7 +104,7 @@ impl NameRecord {
         self.bound.as_ref()?.owner.as_ref()
     }
 
-    /// What the binding hangs on; nothing, if it is nobody's or not bound.
+    /// What the binding hangs on; nothing, if it has no owner or is not bound.
     pub(crate) fn hangs_on(&self) -> Option<HangsOn> {
         let owner = self.owner()?;
         Some(HangsOn { life: owner.member(), ttl: owner.ttl_ns })

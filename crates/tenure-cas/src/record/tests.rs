@@ -1,4 +1,4 @@
-//! Bytes that anybody may have written: whatever they are, reading them is an
+//! Bytes that any program may have written: whatever they are, reading them is an
 //! answer, never a panic, and what is read can be written again.
 
 use tenure_testkit::Dice;

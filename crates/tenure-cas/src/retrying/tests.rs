@@ -21,7 +21,7 @@ enum Fate {
     /// The same; it arrives after the next request that is carried out.
     Late,
     Denied,
-    /// Somebody else writes first.
+    /// Another process writes first.
     Overtaken,
 }
 
@@ -189,7 +189,7 @@ async fn a_write_that_was_looked_at_and_not_applied_is_sent_again() {
 }
 
 /// E2: the first attempt arrives between the look and the second one, which
-/// conflicts with it. That is not somebody else's write.
+/// conflicts with it. That is not the write of another process.
 #[tokio::test(start_paused = true)]
 async fn a_conflict_with_ones_own_late_write_is_no_conflict() {
     let (script, swapped) = create([Fate::Late]).await;

@@ -48,7 +48,7 @@ fn a_bid_that_is_on_its_way_while_the_floor_rises_wins_above_it() {
 /// M6, E2: it is not known whether the number is above the floor, so that the bid is open,
 /// and its repeat finds out.
 #[test]
-fn a_win_whose_look_at_the_floor_failed_is_told_to_nobody() {
+fn a_win_whose_look_at_the_floor_failed_is_not_answered() {
     let (wire, _a, operator) = world();
     operator.amend(restored());
     let b = Process::joined(&wire, "b", 2);

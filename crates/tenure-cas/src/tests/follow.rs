@@ -43,7 +43,7 @@ async fn changes_are_hinted_and_heartbeats_are_not() {
     assert!(is_quiet(&mut *hints).await);
 }
 
-/// B6, N3: an observer sees that a holder died, though nobody wrote anything.
+/// B6, N3: an observer sees that a holder died, though no process wrote anything.
 #[tokio::test(start_paused = true)]
 async fn a_holder_that_stops_renewing_is_news() {
     let wire = Wire::default();

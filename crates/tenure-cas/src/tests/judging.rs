@@ -95,7 +95,7 @@ fn the_ttl_the_holder_wrote_is_waited_out() {
     assert_eq!(b.waits_for("e"), WIDE * 3);
 }
 
-/// M1, H7, C6: nobody replaced it, and yet it is over; anew, a higher number.
+/// M1, H7, C6: no other replaced it, and yet it is over; anew, a higher number.
 #[test]
 fn a_member_whose_ttl_ran_out_does_not_renew_and_comes_back_under_a_higher_number() {
     let wire = Wire::default();
@@ -144,7 +144,7 @@ fn a_handle_counts_the_writes_of_its_own_members_from_their_start() {
     assert_eq!(b.win("e", 2), 2);
 }
 
-/// H5: even if somebody removes what must never be removed.
+/// H5: even if a record is removed that must never be removed.
 #[test]
 fn numbers_do_not_go_back_when_the_record_is_removed() {
     let wire = Wire::default();
@@ -166,7 +166,7 @@ fn numbers_do_not_go_back_when_the_record_is_removed() {
 /// Promise 3, for who compares a token with what the store says: a holder that gave
 /// its term back and could not say so yet is not taken at its word.
 #[test]
-fn whoever_reads_is_told_of_the_newest_term_though_its_former_holder_said_nothing() {
+fn a_read_shows_the_newest_term_though_its_former_holder_said_nothing() {
     let wire = Wire::default();
     let a = Process::joined(&wire, "a", 1);
     let b = Process::joined(&wire, "b", 2);

@@ -176,7 +176,7 @@ fn taken_over_after(a: &mut Member, b: &mut Member, time: Duration) -> Duration 
     assert_eq!((a.register.writes(), b.leads.len()), (before + 1, 0), "it led, and beat");
     let mut since = Duration::ZERO;
     while b.leads.is_empty() {
-        assert!(since <= TTL * 2, "nobody leads {since:?} after the last heartbeat");
+        assert!(since <= TTL * 2, "no member leads {since:?} after the last heartbeat");
         pass(&mut [b], TICK);
         since += TICK;
     }
@@ -193,7 +193,7 @@ fn a_dead_leader_is_replaced_within_a_ttl_and_a_seventh_of_its_last_heartbeat() 
         let mut b = Member::new(&shared, "b", 2);
         let time = TTL * (5 + death) + Duration::from_millis(170) * death;
         let since = taken_over_after(&mut a, &mut b, time);
-        assert!(since <= TTL * 115 / 100, "nobody leads {since:?} after the last heartbeat");
+        assert!(since <= TTL * 115 / 100, "no member leads {since:?} after the last heartbeat");
         assert!(since > TTL * 9 / 10, "taken {since:?} after the last heartbeat");
     }
 }
@@ -229,7 +229,7 @@ fn clocks_that_are_far_apart_delay_a_take_over_by_no_more_than_is_stated() {
 
 /// A resignation is noticed within one look, which is about a ttl apart.
 #[test]
-fn a_resignation_is_heard_of_within_one_look() {
+fn a_resignation_is_noticed_within_one_look() {
     for moment in 0..20 {
         let shared = MemoryRegister::new();
         let mut a = Member::new(&shared, "a", 1);
@@ -243,7 +243,7 @@ fn a_resignation_is_heard_of_within_one_look() {
         while b.leads.is_empty() {
             pass(&mut [&mut a, &mut b], TICK);
             since += TICK;
-            assert!(since <= TTL * 11 / 10, "nobody leads {since:?} after the resignation");
+            assert!(since <= TTL * 11 / 10, "no member leads {since:?} after the resignation");
         }
     }
 }

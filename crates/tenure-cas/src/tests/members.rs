@@ -241,7 +241,7 @@ fn a_member_waits_for_ten_thousand_elections_and_no_more() {
 }
 
 /// What is not waited for is not written down: a member that wins at once, and
-/// one that wins what it waited for, are in nobody's list.
+/// one that wins what it waited for, are in no list.
 #[test]
 fn only_what_is_waited_for_is_written_down() {
     let wire = Wire::default();

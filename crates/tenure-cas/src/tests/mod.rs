@@ -267,7 +267,7 @@ impl Process {
 
     /// What this observer still has to wait for the holder.
     fn waits_for(&self, election: &str) -> Duration {
-        self.view(election).holder.expect("somebody holds it").remaining
+        self.view(election).holder.expect("a member holds it").remaining
     }
 
     fn release(&self, election: &str, number: Option<u64>) {

@@ -3,7 +3,7 @@
 use super::*;
 
 /// C1: a listing that does not show the leader's election yet is no reason to end the
-/// leader. It stays, and nobody else wins within its ttl.
+/// leader. It stays, and no other member wins within its ttl.
 #[test]
 fn a_namesake_ends_no_leader_whose_election_a_listing_does_not_show() {
     let wire = Wire::default();
@@ -63,7 +63,7 @@ fn a_newcomer_before_the_heartbeat_of_a_win_undoes_it() {
 /// The place of one who has given everything back is free again, whatever became of the
 /// answers; that of one who still holds something is not.
 #[test]
-fn whoever_gave_everything_back_can_be_replaced_again() {
+fn a_life_that_gave_everything_back_can_be_replaced_again() {
     for fault in [None, Some(Fault::LoseAnswer), Some(Fault::Fail)] {
         let wire = Wire::default();
         let old = Process::joined(&wire, "a", 1);

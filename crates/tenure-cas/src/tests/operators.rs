@@ -50,8 +50,8 @@ fn a_hand_over_names_a_live_candidate_that_may_lead() {
         reason: Note::default(),
         by: Note::default(),
     };
-    for nobody in ["nobody", "a", "b"] {
-        assert_eq!(b.amend(to(nobody)), Amended::NoSuchCandidate, "{nobody}");
+    for no_candidate in ["stranger", "a", "b"] {
+        assert_eq!(b.amend(to(no_candidate)), Amended::NoSuchCandidate, "{no_candidate}");
     }
     b.bid_with("e", 1, 0);
     assert_eq!(b.amend(to("b")), Amended::NoSuchCandidate, "it never leads");
@@ -61,7 +61,7 @@ fn a_hand_over_names_a_live_candidate_that_may_lead() {
 
 /// E6.
 #[test]
-fn a_pause_keeps_the_incumbent_and_lets_nobody_in_until_it_is_lifted() {
+fn a_pause_keeps_the_incumbent_and_elects_no_other_until_it_is_lifted() {
     let (_wire, a, b) = pair();
     a.win("e", 1);
     assert!(matches!(b.amend(pause("e")), Amended::Done { .. }));
@@ -91,7 +91,7 @@ fn a_candidate_that_saw_a_pause_finds_the_resumption() {
     assert!(b.lose("e", 1).paused.is_none());
 }
 
-/// E6: also where nobody ever stood.
+/// E6: also where no member ever stood.
 #[test]
 fn an_election_can_be_paused_before_its_first_term() {
     let (_wire, a, _b) = pair();
@@ -104,7 +104,7 @@ fn an_election_can_be_paused_before_its_first_term() {
 #[test]
 fn an_eviction_is_felt_at_once_and_frees_after_the_ttl() {
     let (_wire, a, b) = pair();
-    assert_eq!(b.amend(evict("nobody", false)), Amended::NoSuchMember);
+    assert_eq!(b.amend(evict("stranger", false)), Amended::NoSuchMember);
     a.win("e", 1);
     assert!(b.lose("e", 1).is_held_by(a.me.incarnation));
     assert!(matches!(b.amend(evict("a", false)), Amended::Done { .. }));

@@ -175,7 +175,7 @@ fn a_late_claim_does_not_touch_a_newer_term_of_the_same_life() {
 /// A release that was applied, and then told as a conflict because another had
 /// won by the time it was repeated: its followers are told all the same.
 #[test]
-fn a_release_that_conflicts_with_itself_is_heard_of() {
+fn a_release_that_conflicts_with_itself_is_told() {
     let (wire, a, b) = pair();
     let c = Process::joined(&wire, "c", 3);
     a.win("e", 1);
@@ -192,7 +192,7 @@ fn a_release_that_conflicts_with_itself_is_heard_of() {
 /// E2: a release that was applied, and given up before it was answered. A process that
 /// follows is told by the next heartbeat, or when the release is repeated.
 #[test]
-fn a_release_that_is_given_up_half_way_is_heard_of() {
+fn a_release_that_is_given_up_half_way_is_told() {
     for repeated in [false, true] {
         let (wire, a, b) = pair();
         a.win("e", 1);
@@ -238,7 +238,7 @@ fn a_release_that_races_a_step_down_request_releases_and_answers_it() {
 
 /// E5: nothing an operator wrote is lost to a heartbeat.
 #[test]
-fn a_heartbeat_that_races_a_step_down_request_hears_of_it() {
+fn a_heartbeat_that_races_a_step_down_request_shows_it() {
     let (wire, a, b) = pair();
     a.win("e", 1);
     let Beat::Alive { attention, .. } = a.beat() else { panic!("ended") };

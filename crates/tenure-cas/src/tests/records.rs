@@ -166,7 +166,7 @@ fn an_election_that_used_up_its_numbers_says_so() {
     assert!(matches!(a.amend(pause("e")), Amended::Done { .. }));
 }
 
-/// A damaged member's record is in nobody's way.
+/// A damaged member's record hinders no other member.
 #[test]
 fn elections_go_on_beside_a_damaged_member() {
     let wire = Wire::default();
@@ -181,7 +181,7 @@ fn elections_go_on_beside_a_damaged_member() {
     assert_eq!(error.kind(), ErrorKind::Foreign);
 }
 
-/// Bytes that nobody wrote on purpose: an error or a record, never a panic.
+/// Bytes that no program wrote on purpose: an error or a record, never a panic.
 #[test]
 fn no_bytes_make_reading_panic() {
     let mut dice = Dice::new(1);

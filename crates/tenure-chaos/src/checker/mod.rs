@@ -155,11 +155,11 @@ pub enum Violation {
         /// The time there was.
         within: Duration,
     },
-    /// Nobody led while a killed holder of many elections was ended and replaced.
+    /// No member led while a killed holder of many elections was ended and replaced.
     Unled {
         /// When the holder was killed.
         after: Nanos,
-        /// For how long nobody led.
+        /// For how long no member led.
         lasting: Nanos,
     },
     /// A write is there that an older copy of the store cannot have had.
@@ -170,7 +170,7 @@ pub enum Violation {
     Lost(String),
     /// A write is there more than once.
     Doubled(String),
-    /// A write is there that nobody tried, or that the fence refused.
+    /// A write is there that no worker attempted, or that the fence refused.
     Unasked(String),
     /// A write under an older term came after one under a newer.
     Stale {
@@ -222,7 +222,8 @@ impl fmt::Display for Violation {
             ),
             Self::Unled { after, lasting } => write!(
                 f,
-                "nobody led for {:.1} s after a member of many elections was killed at {after} ns",
+                "the election had no leader for {:.1} s after a member of many elections was \
+                 killed at {after} ns",
                 seconds(*lasting)
             ),
             Self::Returned(element) => {

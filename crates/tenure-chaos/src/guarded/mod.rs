@@ -19,7 +19,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tenure_testkit::lives;
 
-use self::processes::{Helpers, Process};
+use self::processes::{Auxiliaries, Process};
 use crate::checker::{Excuse, Stamped, Worker};
 use crate::clock::{self, Nanos};
 use crate::failure::{Doing, Failure, Outcome};
@@ -175,7 +175,7 @@ impl Programs {
     pub(crate) fn strike(&mut self, place: usize, blow: Blow) -> Outcome<Option<u32>> {
         let Some(program) = self.places[place].as_mut() else { return Ok(None) };
         let worker = program.worker;
-        let Helpers { guardian, watchman } = processes::helpers(id(&program.child));
+        let Auxiliaries { guardian, watchman } = processes::auxiliaries(id(&program.child));
         if blow.needs_a_guardian() && guardian.is_none() {
             return Ok(None);
         }

@@ -47,20 +47,20 @@ pub(super) fn child(id: i32) -> Option<Process> {
 
 /// Who stands between a program and its command.
 #[derive(Debug)]
-pub(super) struct Helpers {
+pub(super) struct Auxiliaries {
     pub(super) guardian: Option<Process>,
     /// Where there is a control group.
     pub(super) watchman: Option<Process>,
 }
 
 /// Those of a program that runs a command now.
-pub(super) fn helpers(program: i32) -> Helpers {
+pub(super) fn auxiliaries(program: i32) -> Auxiliaries {
     let find = |is_it: fn(&[u8]) -> bool| {
         children(program).into_iter().find_map(|id| {
             Process::held(id, |id| parent(id) == Some(program) && is_it(&arguments(id)))
         })
     };
-    Helpers {
+    Auxiliaries {
         guardian: find(|arguments| arguments.starts_with(b"guardian\0")),
         watchman: find(|arguments| arguments.ends_with(b"\0watchman\0")),
     }
@@ -115,18 +115,18 @@ mod tests {
 
     /// Guardian and watchman are told from the other children of a program.
     #[test]
-    fn helpers_are_found_by_what_they_call_themselves() {
+    fn auxiliaries_are_found_by_what_they_call_themselves() {
         use std::os::unix::process::CommandExt;
         let us = std::process::id().cast_signed();
         let mut guardian = Command::new("sleep").arg0("guardian").arg("60").spawn().unwrap();
         let mut watchman = sleeper("read _", &["watchman"]);
         let found = tenure_testkit::wait_for("both", || {
-            Some(helpers(us)).filter(|found| found.guardian.is_some())
+            Some(auxiliaries(us)).filter(|found| found.guardian.is_some())
         });
         signal(found.guardian.iter(), Signal::KILL).unwrap();
         assert!(!guardian.wait().unwrap().success());
         drop(watchman.kill());
         watchman.wait().unwrap();
-        assert!(helpers(us).guardian.is_none() && helpers(us).watchman.is_none());
+        assert!(auxiliaries(us).guardian.is_none() && auxiliaries(us).watchman.is_none());
     }
 }

@@ -1,5 +1,5 @@
-//! The command: whether it can be run at all, found out before anybody stands
-//! for anything.
+//! The command: whether it can be run at all, found out before the program stands
+//! for its election.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -57,7 +57,7 @@ impl Hold {
         }
     }
 
-    /// Nobody is asked to give a name back.
+    /// No request asks the owner of a name to give it back.
     pub(crate) async fn stopping(&self) -> Stopping {
         match self {
             Hold::Term(leadership) => leadership.stopping().await,

@@ -54,7 +54,7 @@ enum Why {
     Not,
     /// A signal asked this process to end.
     Signal,
-    /// Somebody asked the leader to step down.
+    /// An operator asked the leader to step down.
     Asked,
     /// The term was not renewed in time, or is lost.
     Lost,

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tenure::measures::{Metric, Metrics};
 use tenure::naming::{Name, Value};
 use tenure::{Left, Namespace, Preset, Tenure};
-use tenure_guard::{HelperEnd, Signals};
+use tenure_guard::{AuxiliaryEnd, Signals};
 use tokio::sync::Notify;
 
 use crate::args::{OnLost, RegisterArgs, RunArgs, WorkArgs};
@@ -29,12 +29,12 @@ use lead::{Ended, Job};
 use stand::Stood;
 use timings::Timings;
 
-/// The code that a helper process of `tenure run` ends with.
-pub(crate) fn helper_exit(end: HelperEnd) -> Exit {
+/// The code that an auxiliary process of `tenure run` ends with.
+pub(crate) fn auxiliary_exit(end: AuxiliaryEnd) -> Exit {
     match end {
-        HelperEnd::Done => Exit::Ok,
-        HelperEnd::Failed => Exit::System,
-        HelperEnd::NotExecuted { program, error } => {
+        AuxiliaryEnd::Done => Exit::Ok,
+        AuxiliaryEnd::Failed => Exit::System,
+        AuxiliaryEnd::NotExecuted { program, error } => {
             let (exit, why) = command::explain(&program, &error);
             say(&why);
             exit

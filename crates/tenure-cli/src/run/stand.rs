@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// `--no-wait`. `docs/cli.md` states the sum of the first two.
 const NO_WAIT: Duration = Duration::from_millis(1_500);
 
-/// Ends when one who does not want to wait has waited enough.
+/// Ends when a program that is not to wait has waited enough.
 pub(crate) async fn no_longer(no_wait: bool) {
     if no_wait {
         return tokio::time::sleep(NO_WAIT).await;
@@ -31,7 +31,7 @@ pub(crate) async fn no_longer(no_wait: bool) {
     std::future::pending().await
 }
 
-/// The store does not answer one who does not want to wait.
+/// The store does not answer, and the program is not to wait.
 pub(crate) fn no_answer(what: &str) -> Failure {
     let within = span::show(NO_WAIT);
     let remedy = "look at what keeps it (`tenure doctor`), or let --wait say how long to try";
@@ -111,7 +111,7 @@ async fn elected(
     }
 }
 
-/// What the store fails with, if it does: then that is why nobody was elected here.
+/// What the store fails with, if it does: then that is why this member was not elected.
 pub(crate) fn failing(tenure: &Tenure) -> Option<Failure> {
     let status = tenure.status();
     let error = (status.failures > 0 && status.conflict.is_none()).then_some(status.last_error);
@@ -175,7 +175,7 @@ async fn notices(tenure: &Tenure, job: &Job<'_>) -> Outcome<Stood> {
 async fn standing(tenure: &Tenure, name: &str) -> String {
     let leader = match tenure.election(name).leader().await {
         Ok(Some(holder)) => format!("{} leads", holder.member.id),
-        Ok(None) => "nobody leads yet".into(),
+        Ok(None) => "no member leads yet".into(),
         Err(error) => error.to_string(),
     };
     format!("{} stands for {name}: {leader}", tenure.id())

@@ -11,10 +11,10 @@ use super::stand::{failing, no_answer, no_longer};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 
-/// How long to wait at least and at most before the name is tried again, unless the store
+/// How long to wait at least and at most between two attempts to take the name, unless the store
 /// says sooner that names changed.
 ///
-/// Not a back-off: the name is tried again when its owner's ttl has run out by what the
+/// Not a back-off: the next attempt comes when its owner's ttl has run out by what the
 /// store showed, however often that was before.
 const LIMITS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
@@ -69,7 +69,7 @@ async fn until_free(tenure: &Tenure, name: &Name, value: &Value) -> Outcome<Regi
 }
 
 fn left_of(binding: &Binding) -> Duration {
-    // A name of nobody stays until it is dropped.
+    // A name without an owner stays until it is dropped.
     if binding.owner.is_some() { binding.remaining } else { LIMITS.1 }
 }
 
@@ -77,8 +77,11 @@ fn left_of(binding: &Binding) -> Duration {
 fn refused(tenure: &Tenure, name: &Name, error: NameError) -> Failure {
     match error {
         NameError::Taken(binding) => {
-            let owner = binding.owner.as_ref().map_or("nobody", |owner| owner.id.as_str());
-            let what = format!("{name} is owned by {owner} (token {})", binding.token);
+            let taken = match &binding.owner {
+                Some(owner) => format!("is owned by {}", owner.id),
+                None => "is bound without an owner".to_owned(),
+            };
+            let what = format!("{name} {taken} (token {})", binding.token);
             Failure::new(Exit::NotInTime, what)
         }
         NameError::Other(error) => error.into(),
@@ -94,8 +97,8 @@ pub(crate) async fn waiting(tenure: &Tenure, name: &Name) -> String {
             Some(Binding { owner: Some(owner), token, .. }) => {
                 format!("{} owns it under token {token}", owner.id)
             }
-            Some(_) => "it is bound to nobody; `tenure release` drops it".into(),
-            None => "nobody owns it yet".into(),
+            Some(_) => "it is bound without an owner; `tenure release` drops it".into(),
+            None => "it has no owner yet".into(),
         },
         Err(error) => error.to_string(),
     };

@@ -2,7 +2,7 @@
 //! timings leave room for that.
 //!
 //! ```text
-//! a renewal is sent            TERM                 KILL       somebody else may lead
+//! a renewal is sent            TERM                 KILL       another member may lead
 //! |------------------------------|--------------------|------------------|
 //! 0                        trust − grace            trust               ttl
 //!                                |------ grace -------|----- margin -----|
@@ -22,7 +22,7 @@ use tenure_api::span;
 
 use crate::failure::{Failure, Outcome};
 
-/// The least time from KILL to the moment when somebody else may lead.
+/// The least time from KILL to the moment when another member may lead.
 const LEAST_MARGIN: Duration = Duration::from_millis(100);
 /// The longest grace that is taken without being asked for.
 const DEFAULT_GRACE_MOST: Duration = Duration::from_secs(10);
@@ -120,8 +120,8 @@ mod tests {
         Duration::from_secs(n)
     }
 
-    /// TERM comes a grace before KILL, KILL at the end of trust, and the term is
-    /// nobody else's before ttl × (1 − drift).
+    /// TERM comes a grace before KILL, KILL at the end of trust, and no
+    /// other member has the term before ttl × (1 − drift).
     #[test]
     fn the_command_is_killed_a_margin_before_the_term_can_go_elsewhere() {
         for ttl in [300, 500, 1_000, 3_000, 10_000, 60_000] {

@@ -15,7 +15,7 @@ use crate::output::say;
 /// How long the store may take to say why it ended a term.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Says why a term was lost, if nobody said so yet.
+/// Says why a term was lost, if that was not said yet.
 pub(crate) async fn lost(tenure: &Tenure, hold: &Hold, reason: LostReason) {
     let leadership = match hold {
         Hold::Term(leadership) => leadership,
@@ -78,7 +78,7 @@ pub(crate) fn stuck(pid: i32) {
 }
 
 /// Ends this program beside a process that cannot be ended. Nothing is released:
-/// where the store knows that the process still works, nobody else leads until it
+/// where the store knows that the process still works, no other member leads until it
 /// is gone.
 pub(crate) fn leave_behind(pid: i32) -> ! {
     say(&format!(

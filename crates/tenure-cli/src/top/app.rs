@@ -178,7 +178,7 @@ impl App {
                 let wish = Wish::Resign(view.election.clone(), view.number, id);
                 self.mode = Mode::Confirming(wish);
             }
-            None => self.message = format!("nobody leads {}", view.election),
+            None => self.message = format!("{} has no leader", view.election),
         }
     }
 
@@ -255,6 +255,6 @@ mod tests {
         let name = ElectionName::new("nightly").unwrap();
         assert_eq!(press(&mut app, "py"), Asked::Do(Wish::Pause(name)));
         press(&mut app, "r");
-        assert!(app.message.contains("nobody leads nightly"));
+        assert!(app.message.contains("nightly has no leader"));
     }
 }

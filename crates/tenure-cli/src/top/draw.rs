@@ -188,7 +188,7 @@ fn footer(frame: &mut Frame<'_>, app: &App, area: Rect) {
 
 fn question(wish: &Wish) -> String {
     match wish {
-        Wish::Pause(name) => format!("pause {name}, so that nobody is newly elected?"),
+        Wish::Pause(name) => format!("pause {name}, so that no member is newly elected?"),
         Wish::Resume(name) => format!("resume {name}?"),
         Wish::Resign(name, number, id) => {
             format!("ask {id} to give up term {number} of {name}?")

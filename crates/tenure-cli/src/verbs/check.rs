@@ -9,7 +9,7 @@ use crate::context::{Context, election_name};
 use crate::exit::Exit;
 use crate::failure::Outcome;
 
-/// An election that nobody ever stood for is a vacant one: a probe may well
+/// An election that never had a candidate is a vacant one: a probe may well
 /// start before the first candidate.
 pub(crate) async fn check(context: &Context, args: &CheckArgs) -> Outcome {
     election_name(&args.name)?;
@@ -28,7 +28,7 @@ pub(crate) async fn check(context: &Context, args: &CheckArgs) -> Outcome {
     } else {
         match &leader {
             Some(leader) => out.line(&format!("{leader} leads {}", args.name))?,
-            None => out.line(&format!("nobody leads {}", args.name))?,
+            None => out.line(&format!("{} has no leader", args.name))?,
         }
     }
     Ok(exit)

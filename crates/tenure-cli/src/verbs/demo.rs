@@ -73,7 +73,7 @@ struct Cast<'a> {
     actors: Vec<(&'static str, Child)>,
 }
 
-/// Whatever happens, nobody is left on stage.
+/// However the demonstration ends, none of its processes is left.
 impl Drop for Cast<'_> {
     fn drop(&mut self) {
         for (_, child) in &mut self.actors {
@@ -113,9 +113,9 @@ impl Cast<'_> {
             span::show(killed.elapsed())
         ))?;
         self.told(
-            "the kernel dropped the dead process's file lock, which proves its death: nobody had \
-             to wait for the ttl of 10s. The dead one's command was gone before that: its \
-             guardian shares the lock",
+            "the kernel dropped the dead process's file lock, which proves its death: the next \
+             leader did not wait for the ttl of 10s. The dead one's command was gone before \
+             that: its guardian shares the lock",
         )?;
 
         self.step(&format!("{} is asked to step down, as before a deployment", second.member.id))?;
@@ -172,7 +172,7 @@ impl Cast<'_> {
         child.kill().map_err(|error| Failure::system("killing the leader", error))
     }
 
-    /// Everybody must be a candidate before the leader dies.
+    /// Every process must be a candidate before the leader dies.
     async fn all_standing(&self, operator: &Operator) -> Outcome<()> {
         let began = Instant::now();
         while operator.election(ELECTION).view().await?.candidates.len() < NAMES.len() {
@@ -207,5 +207,5 @@ async fn elected(
     };
     tokio::time::timeout(LIMIT, wait)
         .await
-        .unwrap_or_else(|_| Err(Failure::new(Exit::NotInTime, "nobody was elected in time")))
+        .unwrap_or_else(|_| Err(Failure::new(Exit::NotInTime, "no member was elected in time")))
 }

@@ -70,7 +70,7 @@ fn people(out: Output, name: &ElectionName, terms: &[PastTerm]) -> Outcome<()> {
         let (to, ended) = match (past.ended, past.stands) {
             (Some((at, cause)), _) => (moment(at), Cause::from(cause).as_str()),
             (None, Some(_)) => ("now".into(), ""),
-            // Nobody has taken over, so nobody has written down when.
+            // There is no successor, so that the journal does not say when.
             (None, None) => ("unknown".into(), "not live any more"),
         };
         let tone = if past.stands.is_some() { Tone::Good } else { Tone::Plain };

@@ -40,7 +40,7 @@ pub(crate) async fn lookup(context: &Context, args: &LookupArgs) -> Outcome {
         } else {
             let namespace = &context.namespace;
             out.line(&format!(
-                "nobody owns {} in namespace {namespace}",
+                "{} has no owner in namespace {namespace}",
                 tenure::views::shown(&args.name)
             ))?;
         }
@@ -66,7 +66,7 @@ fn show(context: &Context, bindings: &[Binding]) -> Outcome {
         let left = owner.map_or_else(String::new, |_| span::roughly(binding.remaining));
         table.row(vec![
             (Tone::Strong, binding.name.to_string()),
-            (Tone::Good, owner.map_or_else(|| "nobody".into(), |owner| owner.id.to_string())),
+            (Tone::Good, owner.map_or_else(|| "(none)".into(), |owner| owner.id.to_string())),
             (Tone::Plain, binding.token.to_string()),
             (Tone::Plain, binding.value.endpoint().unwrap_or_default().into()),
             (Tone::Plain, moment(binding.bound_at)),

@@ -15,11 +15,11 @@ pub(crate) async fn pause(context: &Context, args: &PauseArgs) -> Outcome {
     let amended = operator.election(&args.name).pause(&args.reason).await?;
     let goes_on = match &view.holder {
         Some(holder) => format!("; {} goes on leading", holder.member.id),
-        None => "; nobody leads it".to_owned(),
+        None => "; it has no leader".to_owned(),
     };
     let text = match amended {
         Amended::Unchanged => format!("{} was paused already", args.name),
-        _ => format!("{} is paused: nobody is newly elected{goes_on}", args.name),
+        _ => format!("{} is paused: no member is newly elected{goes_on}", args.name),
     };
     say(context, &args.name, &amended, &text)
 }

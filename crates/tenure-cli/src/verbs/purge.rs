@@ -1,4 +1,4 @@
-//! `tenure purge`: forgets what nobody uses any more, step by step.
+//! `tenure purge`: forgets what is no longer used, step by step.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::output::say;
 /// The age, where neither the command line nor the config file says one.
 const AGE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// For how long steps may find nothing to count before the rest is left to another purge:
-/// somebody's transaction holds it.
+/// an open transaction holds it.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Before a step that follows one which found nothing to count.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -49,7 +49,7 @@ pub(crate) async fn run(context: &Context, args: &PurgeArgs) -> Outcome {
         }
     }
     if purged.more {
-        say("somebody's open transaction holds what is left; run it again later");
+        say("an open transaction holds what is left; run it again later");
     }
     Ok(Exit::Ok)
 }

@@ -1,4 +1,4 @@
-//! `tenure release`: drops a name that is bound to nobody.
+//! `tenure release`: drops a name that has no owner.
 
 use tenure::naming::{Binding, Name, Token};
 use tenure_api::NameReleased;

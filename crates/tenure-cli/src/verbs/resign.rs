@@ -18,7 +18,7 @@ pub(crate) async fn run(context: &Context, args: &ResignArgs) -> Outcome {
     let operator = context.operate().await?;
     let view = known_view(&operator, &args.name).await?;
     let Some(holder) = &view.holder else {
-        let what = format!("nobody leads {name}, so nobody can step down");
+        let what = format!("{name} has no leader that could step down");
         return Err(Failure::new(Exit::Vacant, what));
     };
     let leader = holder.member.id.clone();
@@ -35,7 +35,7 @@ pub(crate) async fn run(context: &Context, args: &ResignArgs) -> Outcome {
         Amended::Done { .. } | Amended::Unchanged => {}
         Amended::NoSuchCandidate if to.as_ref() == Some(&leader) => {
             let what = format!("{leader} leads {name} already, with term {number}");
-            return Err(Failure::new(Exit::No, format!("{what}; nobody was asked to step down")));
+            return Err(Failure::new(Exit::No, format!("{what}; it was not asked to step down")));
         }
         Amended::NoSuchCandidate => {
             let near = did_you_mean(
@@ -78,7 +78,7 @@ struct Ended {
     next: Option<(MemberId, TermNumber)>,
 }
 
-/// Waits until the term has ended and, if anybody stands, somebody leads again.
+/// Waits until the term has ended and, if there is a candidate, a member leads again.
 async fn follow(
     operator: &Operator,
     journal: &mut JournalStream,
@@ -114,8 +114,8 @@ async fn follow(
         }
         if let Some(cause) = ended {
             let view = operator.election(name).view().await?;
-            let somebody = view.candidates.iter().any(|c| c.priority.may_lead());
-            if view.holder.is_none() && (!somebody || view.paused.is_some()) {
+            let has_candidate = view.candidates.iter().any(|c| c.priority.may_lead());
+            if view.holder.is_none() && (!has_candidate || view.paused.is_some()) {
                 return Ok(Ended { cause, next: None });
             }
         }
@@ -159,7 +159,7 @@ fn report(
             let took = span::show(took);
             out.line(&format!("{id} leads with term {number}, {took} after the request"))?;
         }
-        None => out.line("nobody stands for it now")?,
+        None => out.line("it has no candidate now")?,
     }
     Ok(Exit::Ok)
 }

@@ -143,7 +143,7 @@ fn report(context: &Context, server: &Server) -> Outcome<()> {
     Ok(())
 }
 
-/// Without systemd there is nobody to tell.
+/// Without systemd there is no supervisor to tell.
 fn tell_systemd(states: &[NotifyState<'_>]) {
     drop(sd_notify::notify(states));
 }

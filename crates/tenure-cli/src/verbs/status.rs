@@ -55,7 +55,7 @@ async fn count_names(operator: &Operator) -> Outcome<NameCounts> {
     Ok(NameCounts { bound: all.len() as u64, owners: owners.len() as u64 })
 }
 
-/// An election and, if nobody leads it, how its last term ended.
+/// An election and, if it is vacant, how its last term ended.
 struct Seen {
     view: ElectionView,
     ended: Option<PastTerm>,
@@ -81,7 +81,7 @@ async fn vacancies(operator: &Operator, views: Vec<ElectionView>) -> Outcome<Vec
 }
 
 impl Seen {
-    /// What is out of the ordinary, and why nobody leads.
+    /// What is out of the ordinary, and why it is vacant.
     fn states(&self) -> String {
         let states = states(&self.view);
         match self.stepped_down() {

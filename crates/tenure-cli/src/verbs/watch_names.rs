@@ -117,10 +117,14 @@ impl Lines {
             let change = NameChange { rev: rev.get(), name: name.to_owned(), what, binding };
             return self.out.value_line(&change);
         }
-        let owner = found.owner().map_or_else(|| "nobody".into(), |owner| owner.id.to_string());
-        let verb = if what == NameNews::Changed { "changed, of" } else { "bound to" };
+        let verb = match (what, found.owner()) {
+            (NameNews::Changed, Some(owner)) => format!("changed, of {}", owner.id),
+            (NameNews::Changed, None) => "changed, without an owner,".into(),
+            (_, Some(owner)) => format!("bound to {}", owner.id),
+            (_, None) => "bound without an owner".into(),
+        };
         let at = found.value().endpoint().map(|at| format!(" at {at}")).unwrap_or_default();
-        let text = format!("{verb} {owner} under token {}{at}", found.token());
+        let text = format!("{verb} under token {}{at}", found.token());
         self.line(rev, name, Tone::Good, &text)
     }
 

@@ -122,7 +122,7 @@ impl World {
         }
     }
 
-    /// Waits until somebody leads with a term above `term`.
+    /// Waits until a member leads with a term above `term`.
     pub fn next_leader(&self, election: &str, term: u64) -> (String, u64) {
         wait_for(&format!("a leader of {election} above term {term}"), || {
             let (id, number) = self.leader(election);

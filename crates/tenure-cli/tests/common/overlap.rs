@@ -46,7 +46,7 @@ pub enum Trouble {
     Stop,
     /// kill -9 of `tenure run` and its guardian.
     KillBoth,
-    /// Nobody can write to the store for longer than the ttl.
+    /// No process can write to the store for longer than the ttl.
     Outage,
 }
 
@@ -132,7 +132,7 @@ impl Stage {
         }
     }
 
-    /// Nobody can write to the store while `meanwhile` runs, which is told since
+    /// No process can write to the store while `meanwhile` runs, which is told since
     /// when.
     fn outage(&self, meanwhile: impl FnOnce(u64)) {
         if let Some(proxy) = &self.proxy {
@@ -147,7 +147,7 @@ impl Stage {
         db.execute_batch("ROLLBACK").unwrap();
     }
 
-    /// Nobody could renew from `locked` on: no child may have run longer than
+    /// No process could renew from `locked` on: no child may have run longer than
     /// the ttl after that, whether or not there is a successor.
     fn outlived(&self, began: u64, locked: u64, until: u64) {
         let ttl = u64::try_from(TTL.as_nanos()).unwrap();

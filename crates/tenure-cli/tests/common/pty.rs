@@ -1,4 +1,4 @@
-//! A terminal, with somebody who types and reads.
+//! A terminal, with a test that types and reads.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -40,7 +40,7 @@ impl Pty {
         let (give, output) = channel();
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // The kernel gives an error once nobody has the other end open.
+            // The kernel gives an error once no process has the other end open.
             while let Ok(count) = reader.read(&mut bytes) {
                 if count == 0 || give.send(bytes[..count].to_vec()).is_err() {
                     return;

@@ -21,7 +21,7 @@ pub(super) fn step_down(
 }
 
 /// E5: stored with its term, and found without any notification.
-pub(crate) async fn a_step_down_is_kept_with_its_term_and_heard_of(world: &World<'_>) -> Outcome {
+pub(crate) async fn a_step_down_is_kept_with_its_term_and_found(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let b = world.member("b").await?;
     let term = a.win("e").await?;
@@ -59,8 +59,8 @@ pub(crate) async fn a_step_down_of_another_term_is_superseded(world: &World<'_>)
     Ok(())
 }
 
-/// E5: nobody leads, so nobody is asked.
-pub(crate) async fn a_step_down_of_nobody_is_answered_vacant(world: &World<'_>) -> Outcome {
+/// E5: no member leads, so that none is asked.
+pub(crate) async fn a_step_down_without_a_leader_is_answered_vacant(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let b = world.member("b").await?;
     same!(world.amend(step_down("e", None, None)?).await?, Amended::Vacant, "never won");
@@ -88,7 +88,7 @@ pub(crate) async fn a_successor_must_be_a_live_candidate_that_may_lead(
     never.lose_by("e", How::priority(0)).await?;
     gone.lose("e").await?;
     gone.leave().await?;
-    for to in ["bystander", "never", "gone", "unheard-of"] {
+    for to in ["bystander", "never", "gone", "unknown"] {
         let amended = world.amend(step_down("e", None, Some(to))?).await?;
         same!(amended, Amended::NoSuchCandidate, to);
     }
@@ -129,7 +129,7 @@ pub(crate) async fn a_step_down_ends_with_its_term(world: &World<'_>) -> Outcome
 }
 
 /// E6.
-pub(crate) async fn nobody_is_newly_elected_during_a_pause(world: &World<'_>) -> Outcome {
+pub(crate) async fn no_member_is_newly_elected_during_a_pause(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let b = world.member("b").await?;
     let term = a.win("e").await?;
@@ -140,7 +140,7 @@ pub(crate) async fn nobody_is_newly_elected_during_a_pause(world: &World<'_>) ->
     a.resign(&term).await?;
     for name in ["e", "fresh"] {
         let view = b.lose(name).await?;
-        ensure!(view.holder.is_none(), "nobody leads {name}: {view:?}");
+        ensure!(view.holder.is_none(), "{name} has no leader: {view:?}");
         let pause = view.paused;
         same!(pause.as_ref().map(|p| p.reason.as_str()), Some("maintenance"), "the reason");
         same!(pause.as_ref().map(|p| p.by.as_str()), Some("ops"), "who asked");
@@ -233,11 +233,11 @@ pub(crate) async fn evicting_at_once_frees_everything_now(world: &World<'_>) -> 
     Ok(())
 }
 
-/// There is nobody to evict.
-pub(crate) async fn evicting_nobody_is_an_answer(world: &World<'_>) -> Outcome {
+/// There is no such member.
+pub(crate) async fn evicting_an_unknown_member_is_an_answer(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let b = world.member("b").await?;
-    same!(world.evict("unheard-of", true).await?, Amended::NoSuchMember, "never joined");
+    same!(world.evict("unknown", true).await?, Amended::NoSuchMember, "never joined");
     b.leave().await?;
     same!(world.evict("b", false).await?, Amended::NoSuchMember, "gone");
     a.alive().await?;

@@ -53,7 +53,7 @@ pub(crate) async fn expiry_is_judged_by_whom_it_is_claimed(world: &World<'_>) ->
 
 /// M4: a dropped connection proves nothing. Where the store claims to prove
 /// deaths, the living are still not declared dead.
-pub(crate) async fn nobody_is_ended_without_proof(world: &World<'_>) -> Outcome {
+pub(crate) async fn no_member_is_ended_without_proof(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let b = world.member("b").await?;
     let term = a.win("e").await?;

@@ -149,7 +149,7 @@ pub(crate) async fn an_expired_caller_wins_nothing(world: &World<'_>) -> Outcome
     let b = world.member("b").await?;
     a.fade(world.unit()).await?;
     world.lapse(&[&a, &b]).await?;
-    same!(a.bid_ended("e").await?, false, "superseded, with nobody in its place");
+    same!(a.bid_ended("e").await?, false, "superseded, without a successor");
     let view = b.view("e").await?;
     ensure!(view.holder.is_none() && view.candidates.is_empty(), "nothing changed: {view:?}");
     Ok(())
@@ -167,7 +167,7 @@ pub(crate) async fn a_stranger_wins_nothing(world: &World<'_>) -> Outcome {
 pub(crate) async fn priority_zero_never_leads(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let view = a.lose_by("e", How::priority(0)).await?;
-    ensure!(view.holder.is_none(), "nobody leads: {view:?}");
+    ensure!(view.holder.is_none(), "no member leads: {view:?}");
     same!(a.view("e").await?.candidates.len(), 1, "candidates standing");
     a.win_by("e", How::priority(1)).await?;
     Ok(())

@@ -126,7 +126,7 @@ async fn win_in_the_end(actor: &Actor) -> Outcome<tenure_core::Term> {
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    Err(CaseFailure::new(format!("{} never won although everybody resigns", actor.me)))
+    Err(CaseFailure::new(format!("{} never won although all others resign", actor.me)))
 }
 
 /// Promises 1 and 3: nothing is lost, nothing is refused, no number comes twice.
@@ -141,7 +141,7 @@ pub(crate) async fn fenced_increments_add_up(world: &World<'_>) -> Outcome {
     }
     all(workers).await?;
     let resource = resource.lock().unwrap_or_else(PoisonError::into_inner);
-    same!(resource.refused, 0, "writes refused, though nobody was deposed");
+    same!(resource.refused, 0, "writes refused, though no leader was deposed");
     same!(resource.value, (WORKERS * EACH) as u64, "the sum of the increments");
     same!(resource.tokens.len(), WORKERS * EACH, "different numbers");
     Ok(())

@@ -1,5 +1,5 @@
 //! Endings: a life ends in one step, whatever it held, and all it held is over
-//! with it, also before anybody wrote that down (rule M5).
+//! with it, also before that was written down (rule M5).
 
 use tenure_core::{Amend, Amended, EndCause, Happening, Note, Query, ReleaseCause};
 
@@ -31,8 +31,8 @@ pub(crate) async fn a_member_of_many_terms_is_taken_over_like_any_other(
     same!(a.holding().await?.len(), 0, "terms of the ended life");
     for name in ["e000", "e042", "e099"] {
         let before = b.view(name).await?;
-        ensure!(before.holder.is_none(), "vacant before anybody asks: {before:?}");
-        ensure!(before.candidates.is_empty(), "nobody stands: {before:?}");
+        ensure!(before.holder.is_none(), "vacant before any bid: {before:?}");
+        ensure!(before.candidates.is_empty(), "no member stands: {before:?}");
         let taken = b.win(name).await?;
         ensure!(taken.number > before.number, "{taken:?} follows {before:?}");
     }
@@ -41,7 +41,7 @@ pub(crate) async fn a_member_of_many_terms_is_taken_over_like_any_other(
 }
 
 /// P2: nothing is left for an ended life to give back, nor for an operator to ask of it.
-pub(crate) async fn the_terms_of_an_ended_life_are_over_before_anybody_asks(
+pub(crate) async fn the_terms_of_an_ended_life_are_over_before_the_next_bid(
     world: &World<'_>,
 ) -> Outcome {
     let a = world.taker("a").await?;
@@ -61,7 +61,7 @@ pub(crate) async fn the_terms_of_an_ended_life_are_over_before_anybody_asks(
         reason: Note::new("late"),
         by: Note::new("ops"),
     };
-    same!(world.amend(asked).await?, Amended::Vacant, "a step-down of nobody");
+    same!(world.amend(asked).await?, Amended::Vacant, "a step-down of a vacant election");
     let before = world.read(&Query::everything()).await?.seq;
     a.resign(&one).await?;
     a.hand_over(&two, world.long()).await?;

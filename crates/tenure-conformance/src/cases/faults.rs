@@ -54,10 +54,10 @@ pub(crate) async fn a_late_copy_of_a_won_claim_wins_nothing(world: &World<'_>) -
     a.resign(&term).await?;
     let before = world.read(&Query::nothing()).await?.seq;
     let view = held(a.send_one(&claim).await?)?;
-    ensure!(view.holder.is_none(), "nobody leads: {view:?}");
+    ensure!(view.holder.is_none(), "no member leads: {view:?}");
     let view = a.view("e").await?;
-    ensure!(view.holder.is_none(), "nobody leads: {view:?}");
-    ensure!(view.candidates.is_empty(), "and nobody stands: {view:?}");
+    ensure!(view.holder.is_none(), "no member leads: {view:?}");
+    ensure!(view.candidates.is_empty(), "and no member stands: {view:?}");
     same!(world.read(&Query::nothing()).await?.seq, before, "the journal position");
     Ok(())
 }

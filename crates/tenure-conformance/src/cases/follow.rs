@@ -92,7 +92,7 @@ pub(crate) async fn the_journal_tells_the_whole_story(world: &World<'_>) -> Outc
         "b ended: Evicted".into(),
         "a stood for e".into(),
         format!(
-            "b released e {} for nobody: {:?}",
+            "b released e {} for no heir: {:?}",
             second.number,
             ReleaseCause::Ended(EndCause::Evicted)
         ),
@@ -113,7 +113,7 @@ fn told(happening: &Happening) -> String {
             format!("{} elected to {} {}", term.member.id, term.election, term.number)
         }
         Happening::Released { election, number, member, cause, heir, .. } => {
-            let heir = heir.as_ref().map_or("nobody", |h| h.as_str());
+            let heir = heir.as_ref().map_or("no heir", |h| h.as_str());
             format!("{} released {election} {number} for {heir}: {cause:?}", member.id)
         }
         Happening::StepDownAsked { election, .. } => format!("step-down of {election} asked"),

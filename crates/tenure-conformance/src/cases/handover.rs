@@ -35,8 +35,8 @@ struct Cast {
     other: Actor,
 }
 
-/// Everybody, for a store that hands over. Of another, what it does instead is
-/// checked, and there is nobody.
+/// All members, for a store that hands over. Of another, what it does instead is
+/// checked, and there are none.
 async fn cast(world: &World<'_>) -> Outcome<Option<Cast>> {
     if !elects_heirs(world).await {
         return keeps_instead(world).await.map(|()| None);
@@ -77,13 +77,13 @@ async fn keeps_instead(world: &World<'_>) -> Outcome {
 /// The election is vacant and kept for the heir.
 async fn kept_for(world: &World<'_>, heir: &Actor, last: &Term) -> Outcome {
     let view = world.view(last.election.as_str()).await?;
-    ensure!(view.holder.is_none(), "nobody was handed the term: {view:?}");
+    ensure!(view.holder.is_none(), "no member was handed the term: {view:?}");
     same!(view.number, last.number, "the number of the last term");
     same!(view.reserved.map(|r| r.member), Some(heir.me.id.clone()), "for whom it is kept");
     Ok(())
 }
 
-/// The term that the heir was handed and has not taken on, as anybody sees it.
+/// The term that the heir was handed and has not taken on, as every reader sees it.
 async fn handed(world: &World<'_>, name: &str, heir: &Actor) -> Outcome<Term> {
     let view = world.view(name).await?;
     let Some(holder) = view.holder.as_ref().filter(|h| h.member == heir.me) else {
@@ -166,7 +166,7 @@ pub(crate) async fn the_heir_can_find_what_it_was_handed(world: &World<'_>) -> O
     Ok(())
 }
 
-/// N2: a release that keeps nothing for anybody, and right after it the election;
+/// N2: a release that keeps no vacancy, and right after it the election;
 /// taking it on is no news.
 pub(crate) async fn the_journal_tells_of_a_release_and_an_election(world: &World<'_>) -> Outcome {
     let capabilities = world.capabilities().await;
@@ -191,8 +191,8 @@ pub(crate) async fn the_journal_tells_of_a_release_and_an_election(world: &World
 }
 
 /// N1: a follower of hints is told of the election, and not of a vacancy for
-/// which everybody would run.
-pub(crate) async fn one_who_follows_hints_hears_of_no_vacancy(world: &World<'_>) -> Outcome {
+/// which all candidates would bid.
+pub(crate) async fn a_follower_of_hints_is_told_of_no_vacancy(world: &World<'_>) -> Outcome {
     let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     let mut following = heir.store.follow(&heir.ns).await?;
     same!(world.heard(&mut *following).await?, Followed::Hint(Hint::Anything), "the first hint");
@@ -244,7 +244,7 @@ pub(crate) async fn a_successor_named_leads_for_a_time_of_its_own(world: &World<
 /// C9, C10: both sides must want it. Where the preferred candidate does not take
 /// over, or the release does not ask for it, the vacancy is kept as ever; it does
 /// not go to the next in line.
-pub(crate) async fn nobody_is_handed_a_term_unasked(world: &World<'_>) -> Outcome {
+pub(crate) async fn no_candidate_is_handed_a_term_unasked(world: &World<'_>) -> Outcome {
     let Some(Cast { a, term, mut heir, other }) = cast(world).await? else { return Ok(()) };
     let plain = world.member("plain").await?;
     plain.lose_by("e", How::priority(HEIR + 1)).await?;
@@ -324,7 +324,7 @@ async fn elected_right_after_its_release(world: &World<'_>, term: &Term) -> Outc
     Ok(())
 }
 
-/// E6: nobody is newly elected during a pause, by a release either.
+/// E6: no member is newly elected during a pause, by a release either.
 pub(crate) async fn a_paused_election_is_not_handed_over(world: &World<'_>) -> Outcome {
     let Some(Cast { a, term, heir, .. }) = cast(world).await? else { return Ok(()) };
     world.pause("e").await?;

@@ -43,7 +43,7 @@ pub(crate) async fn heartbeats_in_time_keep_a_term_standing(world: &World<'_>) -
     fail!("the machine is too busy to beat every {ttl:?}: give the harness a longer unit")
 }
 
-/// M1, H7, C6, P15: an expired member that nobody replaced cannot renew.
+/// M1, H7, C6, P15: an expired member without a successor cannot renew.
 pub(crate) async fn an_expired_member_is_answered_ended(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let b = world.member("b").await?;
@@ -91,7 +91,7 @@ pub(crate) async fn the_ttl_stated_last_counts(world: &World<'_>) -> Outcome {
 pub(crate) async fn a_stranger_is_answered_ended(world: &World<'_>) -> Outcome {
     let stranger = world.life("x").await?;
     let _a = world.member("a").await?;
-    same!(stranger.ended().await?, false, "superseded, although nobody goes by its id");
+    same!(stranger.ended().await?, false, "superseded, although no member has its id");
     same!(world.ids().await?, ["a"], "the live members");
     Ok(())
 }

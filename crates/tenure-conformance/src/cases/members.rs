@@ -45,7 +45,7 @@ pub(crate) async fn a_member_that_leaves_is_gone_at_once(world: &World<'_>) -> O
     let _b = world.member("b").await?;
     a.leave().await?;
     same!(world.ids().await?, ["b"], "the live members");
-    same!(a.ended().await?, false, "superseded, with nobody in its place");
+    same!(a.ended().await?, false, "superseded, without a successor");
     a.leave().await?;
     world.member("a").await?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Names: each is bound to one life or to nobody, under a token that only rises. A store
+//! Names: each is bound to one life or without an owner, under a token that only rises. A store
 //! that keeps none says so; every other case is then passed.
 
 mod asking;
@@ -101,9 +101,9 @@ pub(crate) async fn of_many_who_race_exactly_one_takes_a_name(world: &World<'_>)
         let winners = answers.iter().filter(|a| matches!(a, BindAnswer::Bound(_))).count();
         same!(winners, 1, format!("owners of {text}"));
         let mut told: Vec<_> = answers.iter().filter_map(BindAnswer::binding).collect();
-        same!(told.len(), RACERS, "everybody is told");
+        same!(told.len(), RACERS, "all are told");
         told.dedup_by_key(|binding| (binding.token, binding.owner.clone()));
-        same!(told.len(), 1, "everybody is told the same");
+        same!(told.len(), 1, "all are told the same");
     }
     Ok(())
 }
@@ -158,15 +158,15 @@ pub(crate) async fn late_and_foreign_operations_change_nothing(world: &World<'_>
     ensure!(now.token > before.token, "{now:?} follows {before:?}");
     let late = [a.dropping(&before), a.changing(&before, "late")?];
     let foreign = [a.dropping(&now), a.changing(&now, "foreign")?];
-    let of_nobody = BindOp::repost(name("n")?, a.next_nonce(), now.token, now.rev, value("x")?);
+    let unowned = BindOp::repost(name("n")?, a.next_nonce(), now.token, now.rev, value("x")?);
     let none_such = BindOp::drop(name("n")?, b.next_nonce(), before.token);
-    for op in late.into_iter().chain(foreign).chain([of_nobody.clone()]) {
+    for op in late.into_iter().chain(foreign).chain([unowned.clone()]) {
         let told = gone(a.op(op).await?)?;
         same!(told.as_ref().map(plain), Some(plain(&now)), "what is there instead");
     }
-    for op in [a.dropping(&now), of_nobody] {
+    for op in [a.dropping(&now), unowned] {
         let told = gone(a.unnamed(op).await?)?;
-        same!(told.as_ref().map(plain), Some(plain(&now)), "what nobody in particular is told");
+        same!(told.as_ref().map(plain), Some(plain(&now)), "what no member in particular is told");
     }
     same!(gone(b.op(none_such).await?)?.as_ref().map(plain), Some(plain(&now)), "an older token");
     same!(plain(&taken(a.unnamed(a.posting("n")?).await?)?), plain(&now), "a notice in its place");

@@ -1,4 +1,4 @@
-//! Forgetting what nobody uses any more: no number comes back, and nothing that is used goes.
+//! Forgetting what is no longer used: no number comes back, and nothing that is used goes.
 //!
 //! Every purge here is at an age of zero: what holds then holds at any age. A store that
 //! cannot purge says so, and is asked nothing else.
@@ -14,7 +14,7 @@ use crate::actor::{How, held, won};
 use crate::case::{ensure, fail, same};
 use crate::world::World;
 
-/// Whatever nobody uses at this moment.
+/// All that is unused at this moment.
 pub(super) fn now() -> Purge {
     Purge { by: Note::new("ops"), ..Purge::older_than(Duration::ZERO) }
 }
@@ -76,7 +76,7 @@ pub(crate) async fn no_number_comes_back_after_a_purge(world: &World<'_>) -> Out
     }
     let last = a.win("e").await?;
     a.leave().await?;
-    same!(world.purge(now()).await?.elections, 2, "elections that nobody uses");
+    same!(world.purge(now()).await?.elections, 2, "unused elections");
     same!(world.view("e").await?.number.get(), 0, "the number on view");
     let b = world.member("b").await?;
     for name in ["f", "e", "g"] {
@@ -99,11 +99,11 @@ pub(crate) async fn a_held_election_is_not_purged(world: &World<'_>) -> Outcome 
     }
     let a = world.member("a").await?;
     let term = a.win("e").await?;
-    same!(world.purge(now()).await?.elections, 0, "elections that nobody uses");
+    same!(world.purge(now()).await?.elections, 0, "unused elections");
     still_leads(world, "e", &term).await
 }
 
-/// An election that somebody stands for keeps its number and its candidates.
+/// An election that has a candidate keeps its number and its candidates.
 pub(crate) async fn an_election_with_a_candidate_is_not_purged(world: &World<'_>) -> Outcome {
     if !world.purges().await {
         return Ok(());
@@ -113,7 +113,7 @@ pub(crate) async fn an_election_with_a_candidate_is_not_purged(world: &World<'_>
     let term = a.win("e").await?;
     b.lose_by("e", How::priority(0)).await?;
     a.leave().await?;
-    same!(world.purge(now()).await?.elections, 0, "elections that nobody uses");
+    same!(world.purge(now()).await?.elections, 0, "unused elections");
     let query = Query { candidates: true, ..Query::everything() };
     let seen = world.read(&query).await?;
     let found = seen.elections.iter().find(|view| view.election.as_str() == "e");
@@ -132,14 +132,14 @@ pub(crate) async fn a_paused_election_is_not_purged(world: &World<'_>) -> Outcom
     a.win("e").await?;
     a.leave().await?;
     world.pause("e").await?;
-    same!(world.purge(now()).await?.elections, 0, "elections that nobody uses");
+    same!(world.purge(now()).await?.elections, 0, "unused elections");
     let b = world.member("b").await?;
     let view = b.lose("e").await?;
     ensure!(view.paused.is_some(), "it is paused: {view:?}");
     Ok(())
 }
 
-/// E2: a late copy of a bid that had won begins no new term, although nobody uses the election
+/// E2: a late copy of a bid that had won begins no new term, although the election is not used
 /// any more: its winner lives.
 pub(crate) async fn a_late_bid_wins_nothing_after_a_purge(world: &World<'_>) -> Outcome {
     if !world.purges().await {
@@ -151,15 +151,15 @@ pub(crate) async fn a_late_bid_wins_nothing_after_a_purge(world: &World<'_>) -> 
     a.resign(&term).await?;
     world.purge(now()).await?;
     held(a.send_one(&claim).await?)?;
-    ensure!(world.view("e").await?.holder.is_none(), "nobody was elected");
+    ensure!(world.view("e").await?.holder.is_none(), "no member was elected");
     a.leave().await?;
-    same!(world.purge(now()).await?.elections, 1, "elections that nobody uses");
+    same!(world.purge(now()).await?.elections, 1, "unused elections");
     let b = world.member("b").await?;
     ensure!(b.win("e").await?.number > term.number, "the number rises");
     Ok(())
 }
 
-/// A member that expired is ended by a purge as by anybody else, and what it held is void.
+/// A member that expired is ended by a purge as by a member's bid, and what it held is void.
 pub(crate) async fn a_purge_ends_the_expired(world: &World<'_>) -> Outcome {
     if !world.purges().await {
         return Ok(());
@@ -216,7 +216,7 @@ pub(crate) async fn a_purge_goes_in_steps(world: &World<'_>) -> Outcome {
     Ok(())
 }
 
-/// N2, M6: a namespace that everybody left is emptied. A member that returns finds the journal at
+/// N2, M6: a namespace that all members left is emptied. A member that returns finds the journal at
 /// its place, is told that entries are gone, and makes no era rise.
 pub(crate) async fn an_abandoned_namespace_goes_on_where_it_was(world: &World<'_>) -> Outcome {
     if !world.purges().await {

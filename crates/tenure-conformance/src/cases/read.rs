@@ -1,4 +1,4 @@
-//! Reads: one moment, nothing written, nobody shown who is gone.
+//! Reads: one moment, nothing written, no member shown that is gone.
 
 use tenure_core::{ElectionView, Happening, Query, Seq, Which};
 
@@ -8,11 +8,11 @@ use crate::actor::{Actor, How};
 use crate::case::{ensure, same};
 use crate::world::{World, election};
 
-/// H16, C21: an observer may come before anybody else.
+/// H16, C21: an observer may come before any member.
 pub(crate) async fn an_unknown_election_is_vacant_with_number_zero(world: &World<'_>) -> Outcome {
     let seen = world.read(&Query::elections([election("one")?, election("two")?])).await?;
     let expected = [election("one")?, election("two")?].map(ElectionView::vacant);
-    same!(seen.elections, expected, "the views of elections nobody stood for");
+    same!(seen.elections, expected, "the views of elections without a candidate");
     same!(seen.members, [], "members, which were not asked for");
     same!(seen.history, [], "history, which was not asked for");
     Ok(())
@@ -26,7 +26,7 @@ pub(crate) async fn an_expired_holder_is_not_shown(world: &World<'_>) -> Outcome
     a.fade(world.unit()).await?;
     world.lapse(&[&b]).await?;
     let view = b.view("e").await?;
-    ensure!(view.holder.is_none(), "nobody leads: {view:?}");
+    ensure!(view.holder.is_none(), "no member leads: {view:?}");
     same!(view.number, term.number, "the newest number given out");
     let standing: Vec<_> = view.candidates.iter().map(|c| &c.member).collect();
     ensure!(!standing.contains(&&a.me), "nor does the dead one stand: {standing:?}");
@@ -96,7 +96,7 @@ pub(crate) async fn a_look_tells_what_a_full_read_tells(world: &World<'_>) -> Ou
     let a = world.member("a").await?;
     let b = world.taker("b").await?;
     let all = [&a, &b];
-    alike(&all, "nobody stood").await?;
+    alike(&all, "no member stood").await?;
     let term = a.win("e").await?;
     alike(&all, "one leads").await?;
     b.lose("e").await?;

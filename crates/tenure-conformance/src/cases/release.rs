@@ -69,7 +69,7 @@ pub(crate) async fn a_withdrawal_ends_the_candidacy_alone(world: &World<'_>) -> 
     same!(b.view("e").await?.candidates.len(), 2, "candidates standing");
     b.withdraw("e").await?;
     b.withdraw("e").await?;
-    b.withdraw("never-heard-of").await?;
+    b.withdraw("never-stood-for").await?;
     let view = b.view("e").await?;
     let left: Vec<_> = view.candidates.iter().map(|c| &c.member).collect();
     same!(left, [&a.me], "candidates left standing");
@@ -77,7 +77,7 @@ pub(crate) async fn a_withdrawal_ends_the_candidacy_alone(world: &World<'_>) -> 
 }
 
 /// A release ends the candidacy with the term, so that no vacancy is kept for
-/// somebody who gave up.
+/// a member that gave up.
 pub(crate) async fn a_release_ends_the_candidacy_too(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let b = world.member("b").await?;

@@ -63,7 +63,7 @@ pub(crate) async fn a_bid_that_tells_a_number_wins_above_it(world: &World<'_>) -
     Ok(())
 }
 
-/// M6: nobody can use the numbers up. What no clock can have reached lifts them by an era.
+/// M6: no member can use the numbers up. What no clock can have reached lifts them by an era.
 pub(crate) async fn a_bid_that_tells_an_absurd_number_lifts_nothing(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let mut last = a.win("e").await?;
@@ -77,7 +77,7 @@ pub(crate) async fn a_bid_that_tells_an_absurd_number_lifts_nothing(world: &Worl
     Ok(())
 }
 
-/// M6: a member tells it when it joins, before anybody is elected.
+/// M6: a member tells it when it joins, before any member is elected.
 pub(crate) async fn a_join_that_has_seen_more_makes_the_numbers_jump(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let first = a.win("e").await?;

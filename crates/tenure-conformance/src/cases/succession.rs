@@ -73,7 +73,7 @@ pub(crate) async fn the_vacancy_of_an_expired_holder_is_kept_too(world: &World<'
     Ok(())
 }
 
-/// C10: after its time a reservation binds nobody.
+/// C10: after its time a reservation holds no bid up.
 pub(crate) async fn a_reservation_lapses_with_its_time(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let low = world.member("low").await?;
@@ -119,7 +119,7 @@ pub(crate) async fn a_reservation_lapses_with_an_expired_heir(world: &World<'_>)
     Ok(())
 }
 
-/// C10: the hand-over names its successor, who leads, and nobody in between.
+/// C10: the hand-over names its successor, which leads, and no other in between.
 pub(crate) async fn a_vacancy_is_kept_for_the_successor_named(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let low = world.member("low").await?;
@@ -139,8 +139,8 @@ pub(crate) async fn a_vacancy_is_kept_for_the_successor_named(world: &World<'_>)
     Ok(())
 }
 
-/// C10: a successor that is not there to take over blocks nobody.
-pub(crate) async fn a_successor_that_is_gone_blocks_nobody(world: &World<'_>) -> Outcome {
+/// C10: a successor that is not there to take over blocks no other.
+pub(crate) async fn a_successor_that_is_gone_blocks_no_other(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let b = world.member("b").await?;
     let gone = world.member("gone").await?;
@@ -155,7 +155,7 @@ pub(crate) async fn a_successor_that_is_gone_blocks_nobody(world: &World<'_>) ->
 }
 
 /// H22: a member that gives a term up is not its own heir.
-pub(crate) async fn nobody_inherits_from_itself(world: &World<'_>) -> Outcome {
+pub(crate) async fn no_member_inherits_from_itself(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let b = world.member("b").await?;
     let term = a.win_by("e", How::priority(1_000)).await?;
@@ -197,7 +197,7 @@ pub(crate) async fn candidates_learn_how_many_are_ahead(world: &World<'_>) -> Ou
     let top = world.member("top").await?;
     same!(top.lose_by("e", How::priority(60)).await?.ahead, 0, "ahead of the highest");
     same!(equal.view("e").await?.ahead, 2, "ahead of the last, by a read");
-    same!(world.view("e").await?.ahead, 0, "ahead of nobody in particular");
+    same!(world.view("e").await?.ahead, 0, "ahead of a reader that is no member");
     top.leave().await?;
     same!(equal.view("e").await?.ahead, 1, "ahead of the last, with one gone");
     let modest = world.member("modest").await?;

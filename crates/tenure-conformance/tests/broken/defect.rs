@@ -34,7 +34,7 @@ defects! {
     ],
     /// A term of an ended life is shown as if it stood (M5).
     TermsOutliveTheirLife => [
-        "ending::the_terms_of_an_ended_life_are_over_before_anybody_asks",
+        "ending::the_terms_of_an_ended_life_are_over_before_the_next_bid",
         "ending::a_member_of_many_terms_is_taken_over_like_any_other"
     ],
     /// A term that ended with a life is told as given up (M5).
@@ -51,7 +51,7 @@ defects! {
     /// A release ends whatever term stands (E1).
     ReleasesAnyTerm => [
         "release::a_release_of_an_older_term_changes_nothing",
-        "handover::nobody_else_wins_before_its_time_is_over",
+        "handover::no_other_wins_before_its_time_is_over",
         "faults::a_late_release_does_not_touch_a_namesake"
     ],
     /// A release without effect.
@@ -63,7 +63,7 @@ defects! {
         "handover::a_late_bid_of_the_heir_begins_no_new_term"
     ],
     /// A pause without effect (E6).
-    IgnoresPauses => ["amend::nobody_is_newly_elected_during_a_pause"],
+    IgnoresPauses => ["amend::no_member_is_newly_elected_during_a_pause"],
     /// A pause that cannot be lifted.
     NeverResumes => ["amend::a_resumed_election_elects_again"],
     /// One world for all namespaces (C5).
@@ -87,7 +87,7 @@ defects! {
     FollowsFromTheStart => ["follow::following_resumes_from_a_position"],
     /// What was trimmed is passed over in silence.
     HidesTrimming => ["follow::one_who_stayed_away_too_long_is_told"],
-    /// That the journal has grown is told to nobody.
+    /// No follower is told that the journal has grown.
     HidesGrowth => ["follow::one_who_follows_is_told_that_the_journal_has_grown"],
     /// A place beyond the journal's end is waited for.
     IgnoresTheEnd => ["follow::a_place_that_the_journal_does_not_have_is_told"],
@@ -124,7 +124,7 @@ defects! {
         "claim::nothing_is_taken_from_a_live_holder",
         "claim::an_incumbent_is_never_preempted",
         "contention::of_many_who_race_exactly_one_wins",
-        "capabilities::nobody_is_ended_without_proof"
+        "capabilities::no_member_is_ended_without_proof"
     ],
     /// The challenger's ttl decides (M3, B20).
     ChallengersTtl => ["claim::the_holders_ttl_decides"],
@@ -139,7 +139,7 @@ defects! {
         "claim::priority_zero_never_leads",
         "succession::a_vacancy_is_kept_for_the_highest_priority"
     ],
-    /// No vacancy is kept for anybody (F4).
+    /// No vacancy is kept for an heir (F4).
     KeepsNoVacancy => [
         "succession::the_vacancy_of_an_expired_holder_is_kept_too",
         "succession::a_vacancy_is_kept_for_the_successor_named"
@@ -149,7 +149,7 @@ defects! {
         "succession::no_grace_keeps_nothing",
         "succession::a_reservation_lapses_with_its_time"
     ],
-    /// Everybody is told that one more is ahead (F4).
+    /// Every candidate is told that one more is ahead (F4).
     MiscountsAhead => ["succession::candidates_learn_how_many_are_ahead"],
     /// Candidates are listed by name.
     SortsCandidatesByName => ["succession::candidates_are_listed_in_order_of_preference"],
@@ -176,7 +176,7 @@ defects! {
         "members::a_member_that_leaves_is_gone_at_once",
         "handover::the_heir_may_give_it_back_or_hand_it_on",
         "succession::a_reservation_lapses_with_its_heir",
-        "succession::a_successor_that_is_gone_blocks_nobody"
+        "succession::a_successor_that_is_gone_blocks_no_other"
     ],
     /// Any life of that id leaves (H8).
     LeavesById => ["members::the_late_leave_of_an_older_life_changes_nothing"],
@@ -188,10 +188,10 @@ defects! {
     KeepsFirstStepDown => ["amend::a_newer_step_down_replaces_the_older"],
     /// A step-down is shown for ever (E5).
     StepDownOutlivesTerm => ["amend::a_step_down_ends_with_its_term"],
-    /// Nobody hears that something is asked of it (E5).
-    NeverRaisesAttention => ["amend::a_step_down_is_kept_with_its_term_and_heard_of"],
+    /// No member is told that something is asked of it (E5).
+    NeverRaisesAttention => ["amend::a_step_down_is_kept_with_its_term_and_found"],
     /// A vacant election's step-down is done (E5).
-    StepsDownNobody => ["amend::a_step_down_of_nobody_is_answered_vacant"],
+    StepsDownVacancies => ["amend::a_step_down_without_a_leader_is_answered_vacant"],
     /// What was so already is said to be done.
     NeverUnchanged => ["amend::pausing_or_resuming_twice_changes_nothing"],
     /// An eviction frees everything at once (M2).
@@ -204,8 +204,8 @@ defects! {
         "amend::evicting_at_once_frees_everything_now",
         "amend::what_an_evicted_member_held_is_free_after_its_ttl"
     ],
-    /// Evicting nobody is done.
-    EvictsNobody => ["amend::evicting_nobody_is_an_answer"],
+    /// Evicting a member that is not there is done.
+    EvictsStrangers => ["amend::evicting_an_unknown_member_is_an_answer"],
     /// What a bid has seen is not looked at (M6).
     ForgetsWhatBidsSaw => ["restored::a_bid_that_has_seen_more_makes_the_numbers_jump"],
     /// What a join has seen is not looked at (M6).
@@ -226,7 +226,7 @@ defects! {
         "restored::the_beginning_of_an_era_is_told_with_its_reason"
     ],
     /// Members are not told that an era began (U6).
-    CallsNobody => ["restored::an_era_raises_the_attention_of_every_member"],
+    CallsNoMember => ["restored::an_era_raises_the_attention_of_every_member"],
     /// Members are told of each era as if it were the first (U6).
     CallsOnce => ["restored::an_era_raises_the_attention_of_every_member"],
     /// A purge keeps nothing of the numbers that it removes (H5).
@@ -253,7 +253,7 @@ defects! {
     ],
     /// A purge is answered as done.
     PurgesWithoutAWord => ["purge::a_store_that_cannot_purge_says_so"],
-    /// Elections nobody stood for are left out.
+    /// Elections without a candidate are left out.
     OmitsUnknown => ["read::an_unknown_election_is_vacant_with_number_zero"],
     /// The number of terms held is not counted.
     CountsNothing => [
@@ -261,8 +261,8 @@ defects! {
         "handover::the_heir_can_find_what_it_was_handed",
         "heartbeat::a_heartbeat_answers_as_the_store_claims"
     ],
-    /// What somebody holds is what everybody holds (B8).
-    HeldByAnybody => ["read::held_by_shows_exactly_what_one_life_holds"],
+    /// What one member holds is what all hold (B8).
+    HeldByAll => ["read::held_by_shows_exactly_what_one_life_holds"],
     /// The newest entry first.
     HistoryBackwards => ["read::history_is_the_newest_entries_oldest_first"],
     /// A snapshot is one place behind.
@@ -291,9 +291,9 @@ defects! {
     /// A release first, and then the win of the heir: what came between came first.
     HandsOverInTwoSteps => ["handover::of_many_who_race_only_the_heir_leads"],
     /// Terms are handed to the preferred candidate, wanted or not (C9).
-    HandsOverToAnybody => ["handover::nobody_is_handed_a_term_unasked"],
+    HandsOverToAll => ["handover::no_candidate_is_handed_a_term_unasked"],
     /// Every vacancy that is kept is handed over (C10).
-    HandsOverUnasked => ["handover::nobody_is_handed_a_term_unasked"],
+    HandsOverUnasked => ["handover::no_candidate_is_handed_a_term_unasked"],
     /// A release elects during a pause (E6).
     HandsOverPaused => ["handover::a_paused_election_is_not_handed_over"],
     /// Of several terms released at once only the first is handed over.
@@ -304,26 +304,26 @@ defects! {
         "heartbeat::a_heartbeat_answers_as_the_store_claims"
     ],
     /// The first join says for ever whether a term may be handed over.
-    KeepsFirstJoin => ["handover::nobody_is_handed_a_term_unasked"],
-    /// A successor gets it for as long as anybody would (C10).
+    KeepsFirstJoin => ["handover::no_candidate_is_handed_a_term_unasked"],
+    /// A successor gets it for as long as any other heir (C10).
     OneTimeForAll => ["handover::a_successor_named_leads_for_a_time_of_its_own"],
     /// A successor gets it even where it is to get it for no time.
     HandsOverForNoTime => ["handover::a_successor_named_leads_for_a_time_of_its_own"],
     /// What is handed over is the heir's at once, dead or alive.
     HandsOverForGood => [
         "handover::the_preferred_heir_leads_in_the_same_step",
-        "handover::what_nobody_takes_on_lapses"
+        "handover::what_is_not_taken_on_lapses"
     ],
     /// It is not told that a term was handed over and not yet taken on.
     HidesUnconfirmed => ["handover::the_preferred_heir_leads_in_the_same_step"],
     /// The holder's whole ttl is said to be left of what was handed over (T5).
     StretchesHanded => ["handover::the_preferred_heir_leads_in_the_same_step"],
     /// What was handed over and not yet taken on is free for all (E3).
-    UnconfirmedIsFree => ["handover::nobody_else_wins_before_its_time_is_over"],
+    UnconfirmedIsFree => ["handover::no_other_wins_before_its_time_is_over"],
     /// The release tells of an heir as well as the election does (N2).
     JournalsTheHeirTwice => ["handover::the_journal_tells_of_a_release_and_an_election"],
-    /// Everybody is called to an election that was handed over (N1).
-    HintsAtVacancies => ["handover::one_who_follows_hints_hears_of_no_vacancy"],
+    /// All candidates are called to an election that was handed over (N1).
+    HintsAtVacancies => ["handover::a_follower_of_hints_is_told_of_no_vacancy"],
     /// A heartbeat is answered for what it takes on, and takes nothing on.
     BeatTakesNothingOn => [
         "handover::a_heartbeat_that_names_it_takes_it_on",
@@ -339,14 +339,14 @@ defects! {
     /// A heartbeat takes on everything, named or not.
     AnyBeatTakesOn => [
         "handover::nothing_but_the_exact_term_is_taken_on",
-        "handover::what_nobody_takes_on_lapses"
+        "handover::what_is_not_taken_on_lapses"
     ],
     /// A heartbeat takes on whatever term there is (E1).
     TakesOnAnyTerm => ["handover::nothing_but_the_exact_term_is_taken_on"],
     /// What has lapsed comes back with a heartbeat (M1).
     RevivesLapsed => ["handover::nothing_revives_what_has_lapsed"],
     /// A member that lost a term by saying nothing stands as before.
-    KeepsLapsedCandidacies => ["handover::what_nobody_takes_on_lapses"],
+    KeepsLapsedCandidacies => ["handover::what_is_not_taken_on_lapses"],
     /// Only a term that was taken on can be given up (E1).
     NeverGivesBack => ["handover::the_heir_may_give_it_back_or_hand_it_on"],
     /// A heartbeat is answered without the step-down that was asked (E5).
@@ -383,8 +383,8 @@ defects! {
     TakenBeats => ["names::nothing_else_counts_as_a_heartbeat"],
     /// A name of an ended life is shown as if it stood (M5).
     NamesOutliveTheirLife => ["names::the_names_of_an_ended_life_are_free_at_once"],
-    /// What a member binds to nobody is its own.
-    NobodyIsALife => ["names::a_name_of_nobody_stays_until_it_is_dropped"],
+    /// What a member binds without an owner is its own.
+    OwnsWhatItPosts => ["names::a_name_without_an_owner_stays_until_it_is_dropped"],
     /// The last operation is answered first (Q1).
     AnswersBackwards => ["names::operations_are_answered_in_their_order"],
     /// The data of a value goes through text.
@@ -393,8 +393,8 @@ defects! {
     IgnoresFences => ["names::a_fence_passes_only_who_holds_the_newest_term"],
     /// What a bind has seen is not looked at (M6).
     ForgetsWhatBindsSaw => ["names::what_was_forgotten_makes_the_tokens_jump"],
-    /// What somebody owns is what everybody owns.
-    OwnedByAnybody => ["names::names_are_found_by_name_and_by_owner"],
+    /// What one member owns is what all own.
+    OwnedByAll => ["names::names_are_found_by_name_and_by_owner"],
     /// A prefix is a pattern.
     LikePrefixes => ["names::a_prefix_is_taken_literally"],
     /// It is not told what was dropped (Q8).
@@ -409,12 +409,12 @@ defects! {
     ],
     /// One who cannot be told what changed is not told that either (Q8).
     NeverWhole => ["names::who_cannot_be_told_what_changed_gets_all_names"],
-    /// Everybody is told everything, each time (Q8).
+    /// Every reader is told everything, each time (Q8).
     AlwaysWhole => ["names::since_tells_only_what_changed"],
-    /// Nobody hears that names changed (N1).
-    HidesNames => ["names::a_follower_hears_of_a_change_of_names"],
+    /// No follower is told that names changed (N1).
+    HidesNames => ["names::a_follower_is_told_of_a_change_of_names"],
     /// That names changed is told once and never again (N1).
-    TellsOfNamesOnce => ["names::a_follower_hears_of_a_change_of_names"],
+    TellsOfNamesOnce => ["names::a_follower_is_told_of_a_change_of_names"],
     /// Names are denied, and kept all the same.
     DeniesNames => ["names::a_store_that_keeps_no_names_says_so"],
     /// There is no limit to a request.

@@ -65,7 +65,7 @@ impl Broken {
         for op in &mut bind.ops {
             match (self.defect, &mut op.what) {
                 (Defect::IgnoresNameNonces, _) => op.nonce = Nonce::new(1_000 + self.counted()),
-                (Defect::NobodyIsALife, What::Take { to, value })
+                (Defect::OwnsWhatItPosts, What::Take { to, value })
                     if is_member && value.data().len() <= MAX_VALUE =>
                 {
                     *to = To::Life;
@@ -149,7 +149,7 @@ impl Broken {
     ) -> Result<NamesView> {
         let all = WhichNames::Prefix(String::new());
         let mut view = match (self.defect, which) {
-            (Defect::OwnedByAnybody, WhichNames::OwnedBy(_)) => self.inner.names(ns, &all).await?,
+            (Defect::OwnedByAll, WhichNames::OwnedBy(_)) => self.inner.names(ns, &all).await?,
             (Defect::LikePrefixes, WhichNames::Prefix(prefix)) => {
                 let pattern: Vec<char> = prefix.chars().collect();
                 let mut view = self.inner.names(ns, &all).await?;

@@ -42,7 +42,7 @@ impl Defect {
                     Profile::new(join.profile.endpoints(), text).expect("within the limit");
             }
             Defect::NeverSupersedes => join.supersede = false,
-            Defect::HandsOverToAnybody => join.inherits = true,
+            Defect::HandsOverToAll => join.inherits = true,
             Defect::ForgetsWhatJoinsSaw => join.seen = Told::NOTHING,
             Defect::ForgetsWhatJoinsTell => join.seen.number = TermNumber::NONE,
             _ => {}
@@ -141,7 +141,7 @@ impl Defect {
             (Defect::TakesAnySuccessor, Amend::StepDown { to, .. }) => *to = None,
             (Defect::EvictsAtOnce, Amend::Evict { now, .. }) => *now = true,
             (Defect::NeverEvicts, Amend::Evict { member, .. }) => {
-                *member = MemberId::new("somebody-else").expect("good");
+                *member = MemberId::new("another").expect("good");
             }
             (Defect::CutsNotes, Amend::Pause { reason, by, .. }) => {
                 *reason = Note::new(cut(reason.as_str(), 10));
@@ -155,7 +155,7 @@ impl Defect {
     pub(crate) fn query(self, query: &Query) -> Query {
         let mut query = query.clone();
         match (self, &mut query.which) {
-            (Defect::HeldByAnybody, which @ Which::HeldBy(_)) => *which = Which::All,
+            (Defect::HeldByAll, which @ Which::HeldBy(_)) => *which = Which::All,
             (_, Which::Named(names)) => {
                 for name in names {
                     *name = self.name(name);

@@ -248,7 +248,7 @@ impl Store for Broken {
             (Defect::HeartbeatRevives, Beat::Ended { .. }) => answer = alive,
             (Defect::CountsNothing, Beat::Alive { holds, .. }) => *holds = Some(0),
             (Defect::NeverRaisesAttention, Beat::Alive { attention, .. }) => *attention = 0,
-            (Defect::CallsNobody, Beat::Alive { attention, .. })
+            (Defect::CallsNoMember, Beat::Alive { attention, .. })
                 if Era::has_begun(0, *attention) =>
             {
                 *attention = 0;
@@ -370,9 +370,9 @@ impl Store for Broken {
             kept.insert(election.clone(), step_down);
         }
         Ok(match (self.defect, amended) {
-            (Defect::EvictsNobody, Amended::NoSuchMember)
+            (Defect::EvictsStrangers, Amended::NoSuchMember)
             | (Defect::NeverUnchanged, Amended::Unchanged)
-            | (Defect::StepsDownNobody, Amended::Vacant) => done(),
+            | (Defect::StepsDownVacancies, Amended::Vacant) => done(),
             (_, amended) => amended,
         })
     }

@@ -91,7 +91,7 @@ impl Context<'_> {
         self.settings.stagger().saturating_mul(rank).min(self.settings.ttl() / 2)
     }
 
-    /// A vacancy is kept for its heir only where the heir hears of it at once.
+    /// A vacancy is kept for its heir only where the heir is told at once.
     pub(super) fn heir_grace(&self) -> Duration {
         if self.traits.native_watch { self.settings.heir_grace() } else { Duration::ZERO }
     }

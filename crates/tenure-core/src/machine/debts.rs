@@ -84,7 +84,7 @@ impl Debts {
         self.owed.iter().filter(move |(_, debt)| now >= debt.not_before)
     }
 
-    /// Nobody bids for what it owes: a store may answer the bid with that very
+    /// The machine does not bid for what it owes: a store may answer the bid with that very
     /// term, and then carry out the release that is on its way.
     pub(super) fn owe(&mut self, standings: &mut Standings, election: &ElectionName, debt: Debt) {
         let stage = standings.get(election).map(|c| &c.stage);

@@ -106,7 +106,7 @@ impl Decisions {
         Some(nonce)
     }
 
-    /// A name that was taken for somebody who does not wait any more is dropped.
+    /// A name that was taken for a caller that does not wait any more is dropped.
     pub(super) fn drops_withdrawn(self) -> bool {
         true
     }

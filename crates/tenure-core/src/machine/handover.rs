@@ -1,7 +1,7 @@
 //! Handing over: a term that a predecessor handed to us, without a bid of ours.
 //!
 //! A look says that we hold it, and for how long. That is a grant like any
-//! other: nobody else wins before it is over, so it may be trusted for that long,
+//! other: no other member wins before it is over, so it may be trusted for that long,
 //! counted from before the look was sent (T1). The next heartbeat names the term,
 //! and once the store has answered for it, it is confirmed: ours like one that was won.
 //!
@@ -115,7 +115,7 @@ impl Terms {
             let term = TermRef::new(election.clone(), number);
             self.handed = Handed(Some(Unconfirmed { term, until }));
         }
-        // The application first: it is who everybody waits for.
+        // The application first: all candidates wait for its work to begin.
         self.trust.beat_by(cx.now + AFTER_THE_NEWS);
         let term = Term { election, number, member: holder.member, elected_at: holder.elected_at };
         cx.emit(Event::Elected { term, trusted_until: until });

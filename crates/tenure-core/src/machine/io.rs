@@ -52,7 +52,7 @@ pub enum Input {
     },
     /// Stand for many elections at once, so that they are bid for together: in
     /// as few requests as the store's batch allows. One by one, the first would
-    /// be on its way before the machine hears of the second.
+    /// be on its way before the machine is given the second.
     StandForAll {
         /// The elections.
         elections: Vec<ElectionName>,
@@ -88,7 +88,7 @@ pub enum Input {
         /// What, in order.
         ops: Vec<NameOp>,
     },
-    /// Nobody waits for the answer to this operation any more. A take that is on its way is
+    /// The caller no longer waits for the answer to this operation. A take that is on its way is
     /// dropped when it was bound.
     WithdrawName {
         /// The name.
@@ -104,12 +104,12 @@ pub enum Input {
         token: Token,
     },
     /// A read shows that the store does not have these bindings, which it had: it was
-    /// rolled back, or somebody changed it by hand.
+    /// rolled back, or an operator changed it by hand.
     NamesForgotten {
         /// The names, with their tokens.
         names: Vec<(Name, Token)>,
     },
-    /// A read shows these names bound to a life of this member. Those that nobody asked for
+    /// A read shows these names bound to a life of this member. Those that no caller asked for
     /// are dropped: a late copy of a request bound them.
     NamesFound {
         /// The life that they are bound to.
@@ -162,7 +162,7 @@ pub enum Event {
     IdTaken {
         /// Which one.
         by: Incarnation,
-        /// When it will be tried again.
+        /// When it will be repeated.
         retry_at: Mono,
     },
     /// This life of the member is over; it will join anew if it still stands
@@ -279,7 +279,7 @@ pub enum NameWish {
         /// What is published with it.
         value: Value,
     },
-    /// Bind it to nobody, if it is free: it outlives this member.
+    /// Bind it without an owner, if it is free: it outlives this member.
     Post {
         /// What is published with it.
         value: Value,
@@ -293,7 +293,7 @@ pub enum NameWish {
         /// What is published from now on.
         value: Value,
     },
-    /// Change the value of a name that is bound to nobody.
+    /// Change the value of a name that has no owner.
     Repost {
         /// Exactly this binding.
         token: Token,
@@ -302,7 +302,7 @@ pub enum NameWish {
         /// What is published from now on.
         value: Value,
     },
-    /// Drop it. It is lost for this member at once, before the store hears of it.
+    /// Drop it. It is lost for this member at once, before the store is asked.
     Drop {
         /// Exactly this binding.
         token: Token,
@@ -337,7 +337,7 @@ pub enum NameAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StopReason {
-    /// Somebody asked it to step down.
+    /// An operator asked it to step down.
     Asked {
         /// Why.
         reason: Note,
@@ -363,7 +363,7 @@ pub enum LostReason {
     /// Trust ran out before the store confirmed a renewal (rule T3).
     TrustEnded,
     /// The store says the term is over: the member was ended, or the term
-    /// belongs to somebody else.
+    /// belongs to another member.
     Superseded,
     /// The store has forgotten what it told before, and the term may be among it:
     /// see [`Event::RolledBack`].

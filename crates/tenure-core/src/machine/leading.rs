@@ -41,7 +41,7 @@ impl Terms {
         }
         if !cx.decide.believes_win(cx.now, until) || self.was_given_before(cx, &term) {
             // B5: the answer came after the grant was over, or M6: it is worth
-            // nothing. Nobody was told that we lead; give it back and stand again.
+            // nothing. The application was not told that we lead; give it back and stand again.
             self.debts.owe_unknown(&mut self.standings, &election, term.number);
             self.standings.change(&election, |c| {
                 c.open_nonce = None;
@@ -123,7 +123,7 @@ impl Terms {
         self.give_up(cx, election, End { reason, cause, successor, release_from: Mono::ZERO });
     }
 
-    /// Ends a reign: the application hears of it first, then the store is owed
+    /// Ends a reign: the application is told first, then the store is owed
     /// the term.
     fn give_up(&mut self, cx: &mut Context<'_>, election: &ElectionName, end: End) {
         let Some(number) = self.standings.term(election) else { return };
@@ -176,7 +176,7 @@ impl Terms {
     /// The application asks its own leadership of this term to stop, in favour of `to`.
     /// The release goes out when it would without a successor: after the work has stopped,
     /// or after the drain and the margin. So that the successor leads no sooner beside work
-    /// that goes on than anybody else would.
+    /// that goes on than any other member would.
     pub(super) fn stop_own(
         &mut self,
         cx: &mut Context<'_>,

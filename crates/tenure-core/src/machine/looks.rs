@@ -31,7 +31,7 @@ const BURST: u32 = 8;
 pub(super) struct Doubts {
     /// Whether the store has other terms under our name than we know of.
     pub(super) own_terms: bool,
-    /// How every election stands that somebody here waits for. They are gathered
+    /// The state of every election for which a caller here waits. They are gathered
     /// when it is their turn, so that a storm of hints costs a flag and not a walk each.
     pub(super) waiting: bool,
 }

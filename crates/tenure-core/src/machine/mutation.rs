@@ -61,7 +61,7 @@ pub enum Mutation {
     NameDroppedEarly,
     /// E2: an operation on a name whose answer was lost is repeated under another nonce.
     NameForgetsNonce,
-    /// A name that was taken for somebody who does not wait any more is kept.
+    /// A name that was taken for a caller that does not wait any more is kept.
     WithdrawnNameKept,
     /// U6: a store that began an era is believed to have every name that it had before.
     NamesNotDoubted,

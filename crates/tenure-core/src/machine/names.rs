@@ -9,7 +9,7 @@
 //! - **Two operations on one name overtake each other**: a drop that is repeated after a
 //!   failure comes after the take that followed it. So operations on one name wait in a
 //!   line of their own, and only the first of each line is sent.
-//! - **A take is answered late**, when its grant is over: nobody is told that it was bound.
+//! - **A take is answered late**, when its grant is over: the caller is not told that it was bound.
 //!   It is dropped, and taken again by another attempt.
 //! - **A take is not answered**: it may have been done. The same nonce is sent again, and
 //!   the store answers with the same binding (E2). Meanwhile heartbeats carry the short ttl.
@@ -170,7 +170,7 @@ impl Names {
     }
 
     /// The store has these names under this life. One that is neither owned nor owed, and of
-    /// which nothing is asked, was bound by a late copy of a request: nobody knows of it, and
+    /// which nothing is asked, was bound by a late copy of a request: no caller knows of it, and
     /// it would stay bound for as long as this process lives. A read that is older than a drop
     /// costs one more drop, which changes nothing.
     pub(super) fn found(&mut self, names: Vec<(Name, Token)>) {
@@ -273,7 +273,7 @@ impl Names {
         let Some(trusted_until) = until else { return self.drop_first(name, binding.token) };
         let taken = self.pop(name);
         let Some(ticket) = taken.and_then(|wanted| wanted.ticket) else {
-            // Nobody waits for it any more.
+            // No caller waits for it any more.
             if cx.decide.drops_withdrawn() {
                 self.push_first(name, Wanted::to_drop(binding.token));
             }
@@ -284,7 +284,7 @@ impl Names {
         cx.emit(Event::NameAnswered { ticket, answer });
     }
 
-    /// The store has something under this life that nobody relies on. It is dropped, and the
+    /// The store has a binding under this life on which no caller relies. It is dropped, and the
     /// take that met it is made anew.
     fn drop_first(&mut self, name: &Name, token: Token) {
         if let Some(first) = self.lines.get_mut(name).and_then(VecDeque::front_mut) {

@@ -15,8 +15,8 @@
 //!
 //! A member that finds out gives up what it leads, since its terms may be among what
 //! was forgotten. It lets the store know with its next bid, join or release, which carry what
-//! it has seen: the store raises its era in that same step, before it elects anybody. Until then it leads
-//! nothing that it did not bid for.
+//! it has seen: the store raises its era in that same step, before it elects any member. Until then
+//! it leads nothing that it did not bid for.
 
 use super::context::Context;
 use super::terms::Terms;
@@ -99,7 +99,7 @@ impl Terms {
         cx.place.seq = Seq::new(found.get().saturating_add(FAR));
         self.rolled_back(cx, found);
         // The next bid tells the number, so that its win is above it, unless the store does
-        // not heed so high a number: it is tried again at twice the pace of heartbeats.
+        // not heed so high a number: the bid is repeated at twice the pace of heartbeats.
         let until = cx.now + cx.settings.heartbeat() / 2;
         self.cooldowns.insert(won.election.clone(), until);
         true

@@ -45,7 +45,7 @@ impl Terms {
         if let Some(candidacy) = self.standings.get(&election) {
             if candidacy.priority != priority {
                 self.standings.change(&election, |c| c.priority = priority);
-                // A bid is how the store hears of it.
+                // The store learns of it by a bid alone.
                 self.hasten(cx.now, &election, cx.now);
             }
             return;

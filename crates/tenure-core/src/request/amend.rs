@@ -21,7 +21,7 @@ pub enum Amend {
         /// Who asks.
         by: Note,
     },
-    /// Let nobody be newly elected (rule E6).
+    /// Elect no member anew (rule E6).
     Pause {
         /// The election.
         election: ElectionName,
@@ -53,12 +53,12 @@ pub enum Amend {
     /// Say that the store was restored, rolled back or copied, and may have
     /// forgotten terms that it gave out (rule M6). Its era rises: the next
     /// number of every election, of every namespace where the store has one era
-    /// for all, jumps (see [`Era`](crate::Era)). Nobody who leads is disturbed.
+    /// for all, jumps (see [`Era`](crate::Era)). No leader is disturbed.
     Restored {
         /// Who asks.
         by: Note,
     },
-    /// Take one bounded step in forgetting what nobody uses any more.
+    /// Take one bounded step in forgetting what is no longer used.
     Purge(Purge),
 }
 
@@ -123,7 +123,7 @@ pub enum Amended {
     },
     /// It was so already; nothing was changed.
     Unchanged,
-    /// Nobody holds the election, so nobody can step down.
+    /// The election is vacant, so that no member can step down.
     Vacant,
     /// The term named is not the present one.
     Superseded {

@@ -10,7 +10,7 @@ use crate::{Binding, MAX_VALUE, MemberRef, Name, Nonce, Rev, TermNumber, Token, 
 /// Takes, changes and drops names, all in one step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bind {
-    /// Who. Without a member, only names that are bound to nobody can be changed.
+    /// Who. Without a member, only names that have no owner can be changed.
     pub member: Option<MemberRef>,
     /// The ttl that begins with a [`BindAnswer::Bound`] to the caller's life, which counts
     /// as a heartbeat.
@@ -45,8 +45,8 @@ impl Bind {
         Self { member: Some(member), ttl, ..Self::anonymous(ops) }
     }
 
-    /// What somebody who need not be a member takes, changes and drops. The names are bound
-    /// to nobody, and the nonces are drawn at random.
+    /// What a caller that need not be a member takes, changes and drops. The names have no
+    /// owner, and the nonces are drawn at random.
     #[must_use]
     pub fn anonymous(ops: impl IntoIterator<Item = BindOp>) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl fmt::Display for BadBind {
             BadBind::Life { name } => write!(
                 f,
                 "the name {name:?} cannot be bound to a life without a member: name the member, \
-                 or bind it to nobody"
+                 or bind it without an owner"
             ),
             BadBind::Data { name, len } => write!(
                 f,
@@ -157,10 +157,10 @@ impl BindOp {
         Self { name, nonce, what: What::Take { to: To::Life, value } }
     }
 
-    /// Takes a name that is bound to nobody: it stays until it is dropped.
+    /// Takes a name without becoming its owner: it stays until it is dropped.
     #[must_use]
     pub fn post(name: Name, nonce: Nonce, value: Value) -> Self {
-        Self { name, nonce, what: What::Take { to: To::Nobody, value } }
+        Self { name, nonce, what: What::Take { to: To::Unowned, value } }
     }
 
     /// Changes the value of a name that the caller's life owns.
@@ -169,12 +169,12 @@ impl BindOp {
         Self { name, nonce, what: What::Change { of: To::Life, token, expect: None, value } }
     }
 
-    /// Changes the value of a name that is bound to nobody, if its last change had exactly
+    /// Changes the value of a name that has no owner, if its last change had exactly
     /// this revision.
     #[must_use]
     pub fn repost(name: Name, nonce: Nonce, token: Token, rev: Rev, value: Value) -> Self {
         let expect = Some(rev);
-        Self { name, nonce, what: What::Change { of: To::Nobody, token, expect, value } }
+        Self { name, nonce, what: What::Change { of: To::Unowned, token, expect, value } }
     }
 
     /// Drops a name.
@@ -217,8 +217,8 @@ pub enum What {
 pub enum To {
     /// The caller's life: the name is free when that life ends.
     Life,
-    /// Nobody: the name stays until it is dropped.
-    Nobody,
+    /// No owner: the name stays until it is dropped.
+    Unowned,
 }
 
 /// The answer to a [`Bind`].
@@ -249,7 +249,7 @@ pub enum BindAnswer {
     /// There is no such binding (any more): the answer to a drop, and to a change that came
     /// too late, with the binding that is there instead.
     Gone(Option<Binding>),
-    /// Somebody's transaction holds the name at this moment. Nothing changed; repeat it.
+    /// An open transaction holds the name at this moment. Nothing changed; repeat it.
     Busy(Name),
     /// It could not be found out this time, and it may have been done: the next request
     /// repeats its nonce (rule E2).
@@ -289,7 +289,7 @@ mod tests {
         let big = bind(MAX_VALUE + 1).check().unwrap_err().to_string();
         assert!(big.contains("4097 bytes") && big.contains("limit is 4096"), "{big}");
         let life = Bind::anonymous([take(0)]).check().unwrap_err().to_string();
-        assert!(life.contains("bind it to nobody"), "{life}");
+        assert!(life.contains("bind it without an owner"), "{life}");
         let term = TermRef::new(ElectionName::new("e").unwrap(), TermNumber::new(1));
         let fence = Bind::anonymous([]).with_fence(term).check().unwrap_err().to_string();
         assert!(fence.contains("without a member"), "{fence}");

@@ -23,7 +23,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Bids for these elections. No vacancy is kept for anybody, and nothing was
+    /// Bids for these elections. No vacancy is kept for an heir, and nothing was
     /// seen.
     ///
     /// ```

@@ -123,7 +123,7 @@ impl Heartbeat {
 pub enum Beat {
     /// The member lives, for its ttl from a moment after the request was sent.
     Alive {
-        /// Rises by one whenever somebody else asks something of this member: a
+        /// Rises by one whenever an operator or another member asks something of this one: a
         /// step-down of a term it holds, a vacancy kept for it by name. It rises by far when
         /// an era begins: see [`Era::calls`](crate::Era::calls).
         attention: u64,
@@ -160,6 +160,6 @@ pub enum TermOutcome {
         /// A step-down asked of it.
         step_down: Option<StepDown>,
     },
-    /// It belongs to nobody or to somebody else: it is lost.
+    /// The election is vacant or another member holds it: the term is lost.
     Lost,
 }

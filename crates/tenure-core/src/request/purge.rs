@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::{ElectionName, Note};
 
-/// One step in forgetting what nobody uses any more, bounded, so that no lock is held for
+/// One step in forgetting what is no longer used, bounded, so that no lock is held for
 /// long: a purge is a sequence of such steps, each going on where the one before ended.
 ///
 /// What it removes, and what it leaves, stands in the rules: `tenure_rules::purge`. No number
@@ -55,9 +55,9 @@ impl Purge {
 /// What one step of a [`Purge`] removed, or would remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Purged {
-    /// Elections that nobody used.
+    /// Elections that were no longer used.
     pub elections: u64,
-    /// Members whose ttl had run out and that nobody had ended.
+    /// Members whose ttl had run out and that had not been ended yet.
     pub members: u64,
     /// Names that ended with the lives of their owners, or that leaders of these elections
     /// left to successors.

@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             other => {
                 let leader = other.leader().map(|holder| holder.member.id.to_string());
-                println!("{name} does not lead: {} does", leader.unwrap_or("nobody".into()));
+                println!("{name} does not lead: {} does", leader.unwrap_or("no member".into()));
             }
         }
     }

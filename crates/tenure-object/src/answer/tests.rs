@@ -62,7 +62,7 @@ fn a_missing_object_is_absent_to_a_look_and_a_conflict_to_a_swap() {
     }
 }
 
-/// A bucket that was deleted must not read as "nobody leads".
+/// A bucket that was deleted must not read as "no member leads".
 #[test]
 fn a_missing_bucket_is_an_error_and_never_an_absent_object() {
     fails_unapplied(Cloud::S3, 404, "NoSuchBucket", ErrorKind::Denied);
@@ -158,7 +158,7 @@ fn a_failing_server_may_have_applied_the_write() {
 }
 
 #[test]
-fn a_status_nobody_knows_may_have_applied_the_write() {
+fn an_unknown_status_may_have_applied_the_write() {
     fails_unclear(&Heard::Answer(Answer::bare(418)), ErrorKind::Internal);
     // Success that object_store could not read.
     fails_unclear(&Heard::Answer(Answer::bare(200)), ErrorKind::Internal);

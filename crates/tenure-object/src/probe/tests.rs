@@ -106,7 +106,7 @@ async fn a_good_register_passes_and_nothing_is_left_behind() {
     assert_eq!(register.writes(), 3, "a creation, a replacement and a removal");
 }
 
-/// Each of these would let two lead at once, or nobody ever.
+/// Each of these would let two members lead at once, or none ever.
 #[tokio::test(flavor = "current_thread")]
 async fn every_defect_is_found_and_told_and_nothing_is_left_behind() {
     for (defect, word) in [
@@ -117,7 +117,7 @@ async fn every_defect_is_found_and_told_and_nothing_is_left_behind() {
         (Defect::NeverReplaces, "does not replace"),
         (Defect::ListsNothing, "leaves out"),
         (Defect::NeverCreates, "new random name exists"),
-        (Defect::FindsAnything, "that nobody wrote"),
+        (Defect::FindsAnything, "that was never written"),
         (Defect::NeverRemoves, "does not remove"),
     ] {
         let (found, register) = probed(defect).await;

@@ -95,7 +95,7 @@ impl Server {
         }
     }
 
-    /// Makes the shared bucket, if nobody has.
+    /// Makes the shared bucket, if it is not there.
     pub async fn make_bucket(self) {
         static MADE: [OnceCell<()>; 6] = [const { OnceCell::const_new() }; 6];
         MADE[self as usize].get_or_init(|| self.make(BUCKET)).await;
@@ -158,7 +158,7 @@ fn no_tls() -> rustls::ClientConfig {
         .with_no_client_auth()
 }
 
-/// A prefix that nobody else uses, in this run or an earlier one on the server.
+/// A prefix that no other test uses, in this run or an earlier one on the server.
 pub fn fresh_prefix() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -65,7 +65,7 @@ BEGIN
         v_reign.left_us;
 END $$;
 
--- E6: nobody is newly elected; the incumbent stays.
+-- E6: no member is newly elected; the incumbent stays.
 CREATE FUNCTION {schema}.pause(
     p_ns text, p_election text, p_reason text DEFAULT '', p_by text DEFAULT '',
     p_wait_ms integer DEFAULT 0
@@ -127,8 +127,8 @@ DECLARE
     v_ready boolean := _enter(p_ns, p_wait_ms);
     v_at timestamptz := clock_timestamp();
 BEGIN
-    -- One whose ttl has run out may still be ended at once: it may hold what nobody
-    -- has bid for since.
+    -- A member whose ttl has run out may still be ended at once: it may hold terms for
+    -- which no other has bid since.
     SELECT * INTO v_member FROM members m
         WHERE m.ns = p_ns AND m.id = p_member AND (p_now OR m.expires_at > v_at);
     IF NOT FOUND THEN

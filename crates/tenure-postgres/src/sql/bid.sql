@@ -1,6 +1,6 @@
 -- What a claim is made of, in the order of its steps.
 
--- Makes what nobody ever stood for: the candidacies and, since nothing can be in
+-- Makes what never had a candidate: the candidacies and, since nothing can be in
 -- the way, the terms, ten thousand in one statement. Says which bids these were,
 -- by their places, and what to tell.
 CREATE FUNCTION {schema}._found(
@@ -43,7 +43,7 @@ BEGIN
         INTO made, entries FROM new n;
 END $$;
 
--- The same of many at one priority, if nobody ever stood for any of them: they are
+-- The same of many at one priority, if none of them ever had a candidate: they are
 -- not looked up one by one, and what is told of all is written once. Says their
 -- number; or NULL, with nothing done, if one of them is there or is named twice.
 CREATE FUNCTION {schema}._found_all(
@@ -97,7 +97,7 @@ BEGIN
         priority => p_priority);
 END $$;
 
--- Bids for an election that nobody who lives is known to hold, or that the caller holds and
+-- Bids for an election that no live member is known to hold, or that the caller holds and
 -- gives up for a new term. A holder whose life or ttl is over, or who did not take on in
 -- time what was handed over, is cleared away in any case. The caller wins only if p_may (the
 -- election is not paused, E6, and its priority allows it), and if the vacancy is not kept
@@ -219,7 +219,7 @@ BEGIN
                 AND c.member = p_member AND (c.life = p_life) IS TRUE
             WHERE e.ns = p_ns AND e.name = p_names[i];
         IF NOT FOUND THEN
-            -- A single bid, for what nobody ever stood for; or one that was forgotten
+            -- A single bid, for what never had a candidate; or one that was forgotten
             -- with a member ended just now, who alone stood for it.
             v_new := (_found(p_ns, p_member, p_life, p_now, p_era, p_floor, p_names[i:i],
                 p_priorities[i:i], p_nonces[i:i])).entries;
@@ -275,7 +275,7 @@ BEGIN
         v_again OR v_won > 0, v_won - gave_up);
 END $$;
 
--- The same of those among many elections for which nobody ever stood. Says the numbers of
+-- The same of those among many elections that never had a candidate. Says the numbers of
 -- what was won, by the places of the bids, how many those are, and the places of all that
 -- were made.
 CREATE FUNCTION {schema}._found_among(
@@ -322,7 +322,7 @@ BEGIN
         FROM _items(p_names, NULL, p_numbers) t ORDER BY t.ord);
 END $$;
 
--- Bids for many elections: first for those that nobody ever stood for, all at once, then
+-- Bids for many elections: first for those that never had a candidate, all at once, then
 -- for the others.
 CREATE FUNCTION {schema}._bid_many(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint, p_now timestamptz, p_era integer,

@@ -16,7 +16,7 @@ $$;
 -- the n-th then has token and revision p_rev + n. Nothing was done if one of them is there,
 -- bound or void, or is named twice.
 --
--- Nobody adds a name without that lock and without writing another revision down: if p_free
+-- No transaction adds a name without that lock and without writing another revision: if p_free
 -- is still the last, none came after the look, and if it is not, they are looked for again.
 -- One that another transaction is about to delete is seen by that look and leads the longer
 -- way, on which it is not waited for (Q10): an INSERT would wait.
@@ -143,8 +143,8 @@ END $$;
 --
 -- A namespace's names are told of every 20 ms at most: each notification makes the commits
 -- of the whole server take turns. A caller that changes one sooner is answered that it
--- was not told, and calls tell_names() later; what nobody tells is found by those who look.
--- Nobody is told from when half of the server's queue is taken: see _write().
+-- was not told, and calls tell_names() later; what is never told is found by those who look.
+-- Nothing is told from when half of the server's queue is taken: see _write().
 CREATE FUNCTION {schema}._names_written(
     p_ns text, p_now timestamptz, p_before bigint, p_rev bigint, p_era integer,
     p_kept_from bigint, p_told_at timestamptz
@@ -175,8 +175,8 @@ BEGIN
         || coalesce((SELECT n.seq FROM namespaces n WHERE n.ns = p_ns), 0) || E'\nn');
 END $$;
 
--- Tells those who listen of the last changes of names, if nobody has, for one who was
--- answered that it was not told. A row that is locked is somebody's who sees to it himself.
+-- Tells sessions that listen of the last changes of names, unless they were told, for a caller
+-- that was answered that it was not told. A transaction that has locked the row sees to it itself.
 CREATE FUNCTION {schema}.tell_names(p_ns text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER {planned} AS $$
 BEGIN
@@ -214,7 +214,7 @@ END $$;
 
 -- Looks at names before anything is locked: whether the namespace has to be entered, to end
 -- a life or to move the journal on. If all of them are taken by others that live, that is
--- the answer: nobody waits just to hear it, and nothing is written.
+-- the answer: the caller waits for no lock to be told, and nothing is written.
 CREATE FUNCTION {schema}._look_at_names(
     p_ns text, p_member text, p_life uuid, p_seen bigint, p_known bigint, p_names text[],
     p_nonces bigint[], p_whats text[], p_tokens bigint[], p_expects bigint[],
@@ -314,13 +314,13 @@ BEGIN
 END $$;
 
 -- Takes, changes and drops names, all in one step. For each, p_whats says what: 'take' it
--- for the caller's life or 'post' it for nobody, 'change' what the life owns or 'repost' what
--- nobody does, both under its token and, if p_expects has one, at exactly this revision;
+-- for the caller's life or 'post' it without an owner, 'change' what the life owns or 'repost'
+-- what has no owner, both under its token and, if p_expects has one, at exactly this revision;
 -- 'drop' it under its token. A row for each, with its place among them: "bound"; "taken" by
 -- another; "gone", with what is there instead; "busy" if a transaction holds it, to be asked
 -- again. One row "ended" or "superseded" if the caller is no member, or "fenced" with the
 -- newest number if it does not hold the term p_number of p_election: then nothing changed.
--- A NULL member binds to nobody alone. Being bound counts as a heartbeat. With p_brief many
+-- A NULL member binds without an owner alone. Being bound counts as a heartbeat. With p_brief many
 -- names that were all taken anew are one row "made": the n-th has token and revision rev + n.
 CREATE FUNCTION {schema}.bind(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint, p_names text[], p_nonces bigint[],

@@ -30,7 +30,7 @@ END $$;
 
 -- The same in one row, for programs that claim thousands: the numbers of what was
 -- won and when it was, and the views of what was not, each by the places of the
--- bids; and the names of what is fenced. Of one who is no member only the outcome.
+-- bids; and the names of what is fenced. Of a caller that is no member only the outcome.
 CREATE FUNCTION {schema}.claims(
     p_ns text, p_member text, p_life uuid, p_ttl_us bigint,
     p_elections text[], p_priorities integer[], p_nonces bigint[],
@@ -51,11 +51,11 @@ DECLARE
     v_names text[];
     v_seen record;
 BEGIN
-    -- Nobody waits just to hear that nothing changed.
+    -- No caller waits for a lock to be told that nothing changed.
     IF NOT v_in AND NOT _is_quiet(p_ns, p_member, p_life, p_elections, p_priorities) THEN
         v_in := pg_advisory_xact_lock(_lock(p_ns)) IS NOT NULL;
     END IF;
-    -- Once it has entered nobody else can end the caller: this is its moment.
+    -- Once it has entered no other can end the caller: this is its moment.
     SELECT CASE WHEN m.life IS DISTINCT FROM p_life THEN 'superseded'
                 WHEN m.condemned OR m.expires_at <= clock_timestamp() THEN 'ended' END,
            CASE WHEN s.started_at = pg_postmaster_start_time()

@@ -77,7 +77,7 @@ END $$;
 -- numbers do: one backup that is restored twice calls twice, and not the same.
 --
 -- A row that is locked is not waited for, since its transaction may wait for this one. A
--- heartbeat or a bind holds it for milliseconds, so it is tried again for a while. One that
+-- heartbeat or a bind holds it for milliseconds, so the attempt is repeated for a while. One that
 -- is held for longer is passed over; that member looks when its connection was lost, or at
 -- the next change.
 CREATE FUNCTION {schema}._call_all() RETURNS void LANGUAGE plpgsql AS $$

@@ -3,11 +3,11 @@
 -- What could go wrong, and why it does not:
 -- * The owner's ttl runs out while its transaction is open, and another takes the name. The
 --   row is locked here, and bind() passes over a row that is locked: the other is answered
---   "busy" until this transaction ends (Q10). Nobody waits for it while he holds a lock.
+--   "busy" until this transaction ends (Q10). No transaction waits for it while it holds a lock.
 -- * A take is about to be committed when the fence is asked for. Its row lock is waited for,
 --   and the row is looked at again: under READ COMMITTED the new token is found, under the
 --   stricter levels it is a serialization failure (40001).
--- * The owner's life is ended and nobody has taken the name yet. There is no row of that
+-- * The owner's life is ended and no other has taken the name yet. There is no row of that
 --   life among the members: the binding is void, although the name still shows the token.
 -- * The name was dropped and taken again by the same life: the token is another.
 -- * A take that changes no key column gets past a lock that keeps the key alone. The token is

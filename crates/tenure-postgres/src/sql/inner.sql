@@ -1,4 +1,4 @@
--- What the verbs are made of. Nobody but the owner calls these, and always from
+-- What the verbs are made of. Only the owner calls these, and always from
 -- a verb, whose search_path and planner settings hold here too: a setting of
 -- their own would be made and unmade at each call. Those in SQL are single
 -- expressions that the server puts in the place of the call, for which they must
@@ -13,7 +13,7 @@
 -- How long this transaction waits for locks, for how long it may stay open with nothing
 -- to do while others wait for it, and that it is as durable as the server can make it,
 -- whatever the session or the role is set to: on disk, and on the standbys that the
--- server waits for. If somebody cancels that wait the commit stands and the server
+-- server waits for. If that wait is cancelled the commit stands and the server
 -- warns, so that warnings have to arrive. Transaction-local, so that it works behind a
 -- pooler; each is set only where it has to be.
 CREATE FUNCTION {schema}._prepare(p_wait_ms integer) RETURNS boolean
@@ -42,7 +42,7 @@ BEGIN
     RAISE EXCEPTION '%', p_why USING ERRCODE = '22023';
 END $$;
 
--- Refuses a name that nobody can have. One that is missing is refused by its
+-- Refuses a name that is not allowed. One that is missing is refused by its
 -- column.
 CREATE FUNCTION {schema}._check_name(p_what text, p_name text) RETURNS boolean
 LANGUAGE sql AS $$
@@ -155,8 +155,8 @@ $$;
 -- The same, for a caller that knows how many entries these are and what they hint at.
 --
 -- One session that listens to anything and is idle in a transaction keeps the queue from
--- being emptied, and a commit that finds it full fails: with it the election. So nobody
--- is notified from when half of it is taken. The first transition that is silent says so
+-- being emptied, and a commit that finds it full fails: with it the election. So no
+-- notification is sent from when half of it is taken. The first transition that is silent says so
 -- to those who listen, if there is room to be sure of; all others find out when they look.
 CREATE FUNCTION {schema}._write(
     p_ns text, p_at timestamptz, p_count integer, p_entries {schema}.entry[],
@@ -285,7 +285,7 @@ END $$;
 -- The heir has the term for p_us, or for as long as a successor who was named is waited
 -- for.
 --
--- One function for one term, without a list in it: this is what everybody waits for.
+-- One function for one term, without a list in it: this is what all candidates wait for.
 CREATE FUNCTION {schema}._hand_over(
     p_ns text, p_now timestamptz, p_member text, p_life uuid, p_name text, p_number bigint,
     p_cause text, p_successor text, p_successor_us bigint, p_us bigint
@@ -299,7 +299,7 @@ DECLARE
     v_told bigint;
 BEGIN
     LOOP
-        -- A row that nobody ever locked is changed at once. Any other may be fenced:
+        -- A row that was never locked is changed at once. Any other may be fenced:
         -- that is found out without waiting for it. (It may be locked between these
         -- two, and then this waits as long as it may.)
         UPDATE elections e
@@ -362,7 +362,7 @@ BEGIN
     RETURN true;
 END $$;
 
--- Drops elections that nobody ever won, stands for or has paused (H27).
+-- Drops elections that were never won, have no candidate and are not paused (H27).
 CREATE FUNCTION {schema}._forget(p_ns text, p_names text[]) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -400,8 +400,8 @@ BEGIN
 END $$;
 
 -- Ends a member whose row is gone already, at the same cost whatever it held (rule
--- M5). Its terms, candidacies and names are void with its life: nobody reads them any
--- more. A term is written off by _settle() when somebody bids for it; candidacies and
+-- M5). Its terms, candidacies and names are void with its life: no answer shows them any
+-- more. A term is written off by _settle() when a member bids for it; candidacies and
 -- names are cleared away a few at a time.
 CREATE FUNCTION {schema}._end(
     p_ns text, p_now timestamptz, p_member text, p_life uuid, p_cause text
@@ -443,7 +443,7 @@ END $$;
 -- Clears away a holder that is no longer in the way, and keeps the vacancy for its heir.
 -- Its ttl has run out (p_expired): nothing is taken from an expired member before it is
 -- ended (M2), by the ttl it wrote itself (M3). Its life is over (NULL): the term is written
--- off, now that somebody asks for it (M5). Or it lives (false) and did not take on in time
+-- off, now that a member bids for it (M5). Or it lives (false) and did not take on in time
 -- what was handed over to it. Returns what is to be told; nothing if another transaction
 -- has the member's row. The cause is the life's, for as long as the journal has it.
 CREATE FUNCTION {schema}._settle(

@@ -1,9 +1,9 @@
 -- Names: taking, changing, dropping and reading them.
 --
--- Locks are taken in one order: the namespace (only by one who has to end a life, or to
+-- Locks are taken in one order: the namespace (only by a bind that has to end a life, or to
 -- move the journal on), the caller's member row, the row of names_at, and then the names
--- themselves, for which nobody waits. So binding names waits for no claim, and a name that
--- somebody's transaction holds is answered "busy". What could go wrong, and what prevents
+-- themselves, for which no bind waits. So binding names waits for no claim, and a name that
+-- another transaction holds is answered "busy". What could go wrong, and what prevents
 -- it:
 --
 -- - A takes a name while another ends A. A's bind holds A's member row: a step that ends A
@@ -137,7 +137,7 @@ $$;
 
 -- Where the names of a namespace stand in the present era. Revisions go by the eras of term
 -- numbers, and by their floor: above what a server may have given out before it was started
--- again. What an earlier era changed last may be forgotten, so that nobody is told what
+-- again. What an earlier era changed last may be forgotten, so that no reader is told what
 -- changed since then.
 CREATE FUNCTION {schema}._names_stand(p_ns text)
 RETURNS TABLE (rev bigint, era integer, kept_from bigint)
@@ -164,8 +164,8 @@ BEGIN
         FROM _era() e;
 END $$;
 
--- Whether a life holds exactly this term, which nobody else is given until the caller's
--- transaction ends: "held"; "busy" if it is being given to somebody at this moment; or
+-- Whether a life holds exactly this term, which no other is given until the caller's
+-- transaction ends: "held"; "busy" if it is being given to another at this moment; or
 -- "fenced".
 CREATE FUNCTION {schema}._hold_term(
     p_ns text, p_member text, p_life uuid, p_now timestamptz, p_election text, p_number bigint,

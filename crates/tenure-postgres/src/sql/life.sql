@@ -77,7 +77,7 @@ BEGIN
     END LOOP;
 
     -- Only a join adds members: sweeping here keeps the dead from piling up
-    -- (H27). Those who hold terms stay until somebody wants them.
+    -- (H27). Those that hold terms stay until a member bids for them.
     PERFORM _expire(p_ns, d.id) FROM (
         SELECT m.id FROM members m
         WHERE m.ns = p_ns AND m.holds = 0 AND m.expires_at <= clock_timestamp() LIMIT 100) d;
@@ -140,7 +140,7 @@ END $$;
 -- member of which everything is as it was, known by its handle, or does nothing.
 --
 -- It runs with the owner's rights and pins no search_path, since pinning one takes as
--- long as the update. So that nobody can put a function or an operator of his own in
+-- long as the update. So that no role can put a function or an operator of its own in
 -- the place of one that is used here, each is named with its schema.
 CREATE FUNCTION {schema}._beat(
     p_handle bigint, p_ttl_us bigint, p_attention bigint, p_holds integer
@@ -189,8 +189,8 @@ BEGIN
     RETURN v_terms;
 END $$;
 
--- Ends the caller's own life. One whose ttl has run out may still leave, as
--- long as nobody ended it: that only frees what nobody has taken yet.
+-- Ends the caller's own life. A member whose ttl has run out may still leave, as
+-- long as it was not ended: that only frees what no other has taken yet.
 CREATE FUNCTION {schema}.leave(
     p_ns text, p_member text, p_life uuid, p_wait_ms integer DEFAULT 0
 ) RETURNS void

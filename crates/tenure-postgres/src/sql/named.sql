@@ -34,7 +34,7 @@ END $$;
 -- of p_owner) or 'since' (what changed after revision p_since).
 --
 -- A row "at" says which revision this is. A row "bound" for each name whose owner lives or
--- that nobody owns. Besides, for 'since': a row "gone" for each name that was dropped and
+-- that has none. Besides, for 'since': a row "gone" for each name that was dropped and
 -- is not bound now, and a row "owner" for each live life that owns names; a name of any other
 -- life is gone. If "whole", these are all names: it can no longer be told what changed.
 CREATE FUNCTION {schema}.names(

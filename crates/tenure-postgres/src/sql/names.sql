@@ -7,7 +7,7 @@ CREATE TABLE {schema}.names (
     -- The revision at which it was taken, and that of its last change.
     token    bigint NOT NULL,
     rev      bigint NOT NULL,
-    -- Which life owns it. NULL: nobody, and it stays until it is dropped. A name whose
+    -- Which life owns it. NULL: it has no owner, and stays until it is dropped. A name whose
     -- life is no member's any more is void.
     owner    text COLLATE "C",
     life     uuid,

@@ -33,7 +33,7 @@ BEGIN
     RETURN v_number;
 END $$;
 
--- Leads if nobody else does, or goes on leading: to be called again well before the ttl has
+-- Leads if no other member does, or goes on leading: to be called again well before the ttl has
 -- run out, a quarter of it apart. What counts as the caller is the id: each process, and
 -- each start of it, has one of its own.
 --

@@ -1,5 +1,5 @@
--- Forgetting what nobody uses any more, in bounded steps: see tenure-rules/src/purge.rs, which
--- lists what could bring a number back or take an election from under somebody. What is
+-- Forgetting what is no longer used, in bounded steps: see tenure-rules/src/purge.rs, which
+-- lists what could bring a number back or remove an election that is in use. What is
 -- peculiar to this store:
 --
 -- - A step enters the namespace, as everything does that changes an election. So no claim is
@@ -7,7 +7,7 @@
 -- - A fence holds its election's row in a transaction that may be open for long, also when
 --   its holder is ended meanwhile. Rows that are locked are passed over.
 -- - Binding names does not enter the namespace. Names are removed only with a life that has
---   no row, by which nobody can bind, or as any drop is; the drops of names under the lock of
+--   no row, by which no request can bind, or as any drop is; the drops of names under the lock of
 --   names_at.
 
 -- What is kept of the elections that were purged: no number of theirs is above this one, in
@@ -27,8 +27,8 @@ BEGIN
         FROM forgotten f WHERE f.ns = p_ns);
 END $$;
 
--- The elections after p_from and up to p_upto that nobody uses: none stands for them, their last
--- winner is no member any more, and they are not paused. And since when; NULL if the
+-- The elections after p_from and up to p_upto that are unused: no member stands for them, their
+-- last winner is no member any more, and they are not paused. And since when; NULL if the
 -- journal has forgotten the end of the last holder's life. With p_foretold as it would be if
 -- every member whose ttl has run out were ended now.
 CREATE FUNCTION {schema}._unused(p_ns text, p_from text, p_upto text, p_foretold boolean)
@@ -80,7 +80,7 @@ BEGIN
     RETURN cardinality(v_names);
 END $$;
 
--- Removes those of these elections that nobody has used since p_before, with what their
+-- Removes those of these elections that were not used since p_before, with what their
 -- leaders left, and keeps the highest of their numbers. Those of which it is no longer known
 -- age from now on.
 CREATE FUNCTION {schema}._remove_unused(
@@ -119,7 +119,7 @@ BEGIN
     names := _drop_left(p_ns, v_gone);
 END $$;
 
--- Nobody lives here: forgets which names were dropped, so many at most; or, if there are none
+-- No member lives here: forgets which names were dropped, so many at most; or, if there are none
 -- and nothing else is left either, the journal. The place of the journal and the revision of
 -- the names stay.
 CREATE FUNCTION {schema}._forget_the_rest(
@@ -187,7 +187,7 @@ END $$;
 
 -- One step of a purge. Repeat it, with p_after as the last answer's upto, while the answer
 -- says more: each step is a transaction of its own, looks at p_most rows of a kind, and so
--- keeps nobody waiting for long. With p_dry_run it only counts.
+-- delays no other request for long. With p_dry_run it only counts.
 CREATE FUNCTION {schema}.purge(
     p_ns text, p_older_us bigint, p_after text DEFAULT NULL, p_most integer DEFAULT 500,
     p_dry_run boolean DEFAULT false, p_by text DEFAULT '', p_wait_ms integer DEFAULT 0,
@@ -231,7 +231,7 @@ BEGIN
             WHERE u.since <= v_before OR p_older_us = 0 AND u.since IS NOT NULL);
         elections := cardinality(v_names);
         SELECT count(*) INTO names FROM _left_in(p_ns, v_names);
-        -- Each will have been dropped, which is forgotten where nobody lives.
+        -- Each will have been dropped, which is forgotten where no member lives.
         drops := CASE WHEN v_empty THEN names ELSE 0 END;
         IF p_after IS NULL THEN
             SELECT count(*) INTO members FROM members m

@@ -1,8 +1,8 @@
 -- Looking: one snapshot, which never writes. STABLE functions see the snapshot
 -- of the statement that called them, so all of an answer is of one moment.
 
--- Elections as they stand, in the order asked for; one that nobody ever stood
--- for is vacant with number 0. A holder that is not live is not shown, nor one
+-- Elections as they stand, in the order asked for; one that never had a
+-- candidate is vacant with number 0. A holder that is not live is not shown, nor one
 -- that did not take on in time what was handed over to it. Of those ahead of the
 -- asker no more than eight are counted, so that losing costs the same in any crowd.
 --
@@ -138,9 +138,9 @@ END $$;
 
 -- What a candidate looks at: the election it names, without its candidates.
 --
--- Whether it holds the one that it waits for is what an heir asks, while everybody
+-- Whether it holds the one that it waits for is what an heir asks, while the election
 -- waits for it. So that is looked up first, and told in a few figures: what this
--- life holds, and nobody has paused or asked it to give up. Of all else it gets in
+-- life holds, if it is neither paused nor asked to give up. Of all else it gets in
 -- "seen" what read() answers. The owner of the tables asks by the statement itself,
 -- which spares the call.
 CREATE FUNCTION {schema}.look(p_ns text, p_election text, p_asker text, p_asker_life uuid)
@@ -180,7 +180,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 $$;
 
 -- Where the journal and the names of each of these namespaces stand, for those who poll, and
--- whether they have to, because nobody is notified. Who asks ends that when the queue of
+-- whether they have to, because no notifications are sent. Who asks ends that when the queue of
 -- notifications has room again, since there may be no transition that does so. A row that
 -- is locked belongs to a transition, which sees to it itself.
 CREATE FUNCTION {schema}.positions(p_namespaces text[])
@@ -201,8 +201,8 @@ BEGIN
         WHERE n.ns IS NOT NULL OR a.ns IS NOT NULL;
 END $$;
 
--- How full the server's queue of notifications is, from 0 to 1. Half full, nobody is
--- notified any more.
+-- How full the server's queue of notifications is, from 0 to 1. Half full, no
+-- notification is sent any more.
 CREATE FUNCTION {schema}.queue_usage() RETURNS double precision
 LANGUAGE sql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
     SELECT _queue_usage()

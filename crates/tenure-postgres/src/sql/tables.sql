@@ -3,7 +3,7 @@
 -- database's collation is.
 --
 -- What could never be right is refused, whatever language it comes from: one
--- name that nobody can have, and nobody could read the others any more. The
+-- name that is not allowed, and no program could read the others any more. The
 -- functions refuse it where they make a row. A CHECK is only on what is written
 -- once in a member's life: each statement that changes a row reads and plans the
 -- text of its table's CHECKs anew, which takes longer than the change.
@@ -109,7 +109,7 @@ CREATE TABLE {schema}.namespaces (
     -- What is no longer kept, and when to look at that again.
     trimmed bigint NOT NULL DEFAULT 0,
     trim_at bigint NOT NULL DEFAULT 0,
-    -- From which place on nobody is notified, because the server's queue of
+    -- From which place on no notifications are sent, because the server's queue of
     -- notifications is filling. Those who follow look instead.
     quiet_from bigint
 ) WITH (fillfactor = 50);

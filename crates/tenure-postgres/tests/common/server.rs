@@ -39,7 +39,7 @@ fn bin(program: &str) -> PathBuf {
     found.next().unwrap_or_else(|| panic!("{program} is not installed"))
 }
 
-/// Gives a file to the user that servers run as, readable by nobody else.
+/// Gives a file to the user that servers run as, which no other user may read.
 pub fn give_to_server(file: &Path) {
     std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).unwrap();
     if let Some((uid, gid)) = user() {
@@ -112,7 +112,7 @@ impl Server {
         }
         wait_for("the server to start", || {
             // A server that was killed leaves children that take a moment to go,
-            // and until then refuses to start; so it does while somebody's
+            // and until then refuses to start; so it does while another
             // connection happens to have its port.
             let ended = self.child.as_mut().is_none_or(|c| c.try_wait().unwrap().is_some());
             if ended {

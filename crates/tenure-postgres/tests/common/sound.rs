@@ -5,7 +5,7 @@ use tokio_postgres::Client;
 /// Each finds what breaks it.
 const INVARIANTS: [(&str, &str); 12] = [
     (
-        "every name is a member's or nobody's, or is to be cleared away",
+        "every name has a member for an owner or none, or is to be cleared away",
         "SELECT n.name FROM {s}.names n WHERE n.life IS NOT NULL AND NOT EXISTS (\
          SELECT FROM {s}.members m WHERE m.ns = n.ns AND m.id = n.owner AND m.life = n.life) \
          AND NOT EXISTS (SELECT FROM {s}.remains r WHERE r.ns = n.ns AND r.life = n.life)",
@@ -44,13 +44,13 @@ const INVARIANTS: [(&str, &str); 12] = [
         "SELECT e.name FROM {s}.elections e WHERE (e.holder IS NULL) <> (e.life IS NULL)",
     ),
     (
-        "what nobody holds has nothing of a term",
+        "what has no holder has nothing of a term",
         "SELECT e.name FROM {s}.elections e WHERE e.life IS NULL \
          AND (e.elected_at, e.priority, e.asked_reason, e.asked_by, e.asked_to) \
              IS DISTINCT FROM (NULL, NULL, NULL, NULL, NULL) OR e.life IS NULL AND e.asked",
     ),
     (
-        "a vacancy is kept for somebody and until some time",
+        "a vacancy is kept for an heir and until some time",
         "SELECT e.name FROM {s}.elections e \
          WHERE e.heir IS NOT NULL AND (e.heir_until IS NULL OR e.life IS NOT NULL) \
             OR e.heir IS NULL AND e.life IS NULL AND e.heir_until IS NOT NULL \
@@ -70,7 +70,7 @@ const INVARIANTS: [(&str, &str); 12] = [
          AND NOT EXISTS (SELECT FROM {s}.remains r WHERE r.ns = c.ns AND r.life = c.life)",
     ),
     (
-        "every member has a profile, and nobody else has one",
+        "every member has a profile, and every profile a member",
         "SELECT coalesce(m.id, p.id) FROM {s}.members m FULL JOIN {s}.profiles p \
          ON p.ns = m.ns AND p.id = m.id WHERE m.id IS NULL OR p.id IS NULL",
     ),

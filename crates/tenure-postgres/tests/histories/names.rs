@@ -146,9 +146,9 @@ impl Names {
         let value = value(op.value);
         let what = match op.what {
             Becomes::Taken => What::Take { to: To::Life, value },
-            Becomes::Posted => What::Take { to: To::Nobody, value },
+            Becomes::Posted => What::Take { to: To::Unowned, value },
             Becomes::Changed { of_life, token: which, expect } => What::Change {
-                of: if of_life { To::Life } else { To::Nobody },
+                of: if of_life { To::Life } else { To::Unowned },
                 token: token(which),
                 expect: expect.map(rev),
                 value,

@@ -75,7 +75,7 @@ pub enum What {
         now: bool,
     },
     Restored,
-    /// One step of a purge, of everything that nobody uses or of nothing.
+    /// One step of a purge, of everything that is unused or of nothing.
     Purge {
         everything: bool,
         after: Option<usize>,
@@ -90,7 +90,7 @@ pub enum What {
         member: usize,
     },
     Bind {
-        /// Somebody who is no member, if none.
+        /// A caller that is no member, if none.
         member: Option<usize>,
         life: Life,
         ttl: u32,
@@ -250,7 +250,7 @@ pub fn history(seed: u64) -> Vec<Step> {
     let mut dice = Draw(Dice::new(seed));
     // Every third history is about both namespaces alike, most are about one.
     let other = if seed.is_multiple_of(3) { 2 } else { 6 };
-    // First of all somebody has to be there.
+    // First of all there has to be a member.
     let mut steps: Vec<_> = (0..MEMBERS - 1).map(|member| first(&mut dice, 0, member)).collect();
     if other == 2 {
         steps.extend((0..MEMBERS - 1).map(|member| first(&mut dice, 1, member)));
@@ -267,7 +267,7 @@ pub fn history(seed: u64) -> Vec<Step> {
     steps
 }
 
-/// The same request once more, as by somebody who had no answer.
+/// The same request once more, as by a caller that had no answer.
 fn again(mut what: What) -> What {
     match &mut what {
         What::Join { life, .. } if *life == Life::New => *life = Life::Newest,

@@ -210,7 +210,7 @@ impl<'a> World<'a> {
         answer.map_err(|error| format!("PostgreSQL failed: {error}"))
     }
 
-    /// The request that a step means now; `None` if there is nobody to make it.
+    /// The request that a step means now; `None` if there is no member to make it.
     fn asked(&mut self, step: &Step) -> Option<Asked> {
         let rolls_back = |seen: &Seen| matches!(seen, Seen::Beyond(_));
         if let What::Join { seen, .. }
@@ -344,7 +344,7 @@ impl Space {
                 })
             }
             What::Look { member, election } => {
-                // Of one whose life is over nobody is ahead, and it does not matter who is.
+                // No candidate is ahead of one whose life is over, and it does not matter which is.
                 let asker = self.member(*member, Life::Newest);
                 let asker = asker.filter(|member| self.lives(now, member));
                 Asked::Read(Query { asker, ..Query::elections([name(*election)]) })

@@ -65,8 +65,8 @@ pub(crate) async fn run(report: &mut Report, run: usize, wide: &Server) -> Outco
     Ok(())
 }
 
-/// Registrations while the scope's leader is killed, in turns with as long before it: nobody
-/// depends on it.
+/// Registrations while the scope's leader is killed, in turns with as long before it: no
+/// registration depends on it.
 pub(crate) async fn leader(report: &mut Report, run: usize, wide: &Server) -> Outcome {
     println!("\n{BESIDE} callers while the registry's leader is killed, ttl {TTL:?}");
     let url = wide.url("tenure");

@@ -1,4 +1,4 @@
-//! What a replica asks while nothing happens, and how often everybody is told while much does.
+//! What a replica asks while nothing happens, and how often all are told while much does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

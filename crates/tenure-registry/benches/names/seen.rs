@@ -25,7 +25,7 @@ pub(crate) async fn run(report: &mut Report, run: usize, disk: &Server) -> Outco
     registry.ready().await?;
     let mut replica = Actor::start("replica", &url, &place)?;
     replica.hear("ready")?;
-    // In a database of its own, where nobody else is woken.
+    // In a database of its own, where no other listener is woken.
     let mut hearer = Actor::start("hearer", &disk.url("bare"), "bare")?;
     hearer.hear("ready")?;
     let client = connect(&disk.url("bare")).await?;

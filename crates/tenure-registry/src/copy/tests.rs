@@ -37,7 +37,7 @@ fn writer() -> (Arc<Copy>, Writer) {
 
 const NOW: Mono = Mono::from_millis(1_000);
 
-/// R4: a life that is gone takes its names with it, and no other's; nobody wrote that down.
+/// R4: a life that is gone takes its names with it, and no other's; no request wrote that down.
 #[test]
 fn the_names_of_a_gone_life_vanish_and_no_others() {
     let (copy, mut writer) = writer();
@@ -148,7 +148,7 @@ fn a_query_looks_at_few_of_many_names() {
 }
 
 /// R1: a registration that an answer does not know of, because it was made while the answer was
-/// on its way, stays visible throughout, and nobody is told that it was gone.
+/// on its way, stays visible throughout, and no watch is told that it was gone.
 #[test]
 fn a_registration_made_meanwhile_is_not_taken_for_gone() {
     let (copy, mut writer) = writer();

@@ -138,7 +138,7 @@ impl Task {
                 _ = self.hints.next(), if next > now => next = Mono::ZERO,
                 () = tenure.sleep_until(next.max(not_before)) => {}
                 () = until(&tenure, end) => {
-                    // The store is asked before anybody is taken for dead.
+                    // The store is asked before any owner is taken for dead.
                     if tenure.now() < not_before { self.expire() } else { next = Mono::ZERO }
                 }
             }
@@ -265,7 +265,7 @@ impl Task {
         }
     }
 
-    /// What the store has under a life of this member, and nobody here registered: a late
+    /// What the store has under a life of this member, and no caller here registered: a late
     /// copy of a request bound it.
     fn find_unasked(&self, view: &NamesView) {
         let mut found: HashMap<Incarnation, Vec<(Name, Token)>> = HashMap::new();
@@ -337,7 +337,7 @@ impl Task {
             self.waiters.free(deltas.iter().filter(|delta| free(delta)).map(Delta::name));
         }
         if !deltas.is_empty() {
-            // Nobody watches: nobody is told.
+            // An error only says that there is no watch.
             let _ = self.batches.send(Batch { stand: self.copy.stand(), deltas: deltas.into() });
         }
     }

@@ -17,7 +17,7 @@ use tenure_testkit::requests;
 use super::changed;
 use crate::copy::{Copy, Meanwhile, Writer};
 
-/// A database's clock, which somebody sets.
+/// A database's clock, which the test sets.
 #[derive(Debug)]
 struct Set(AtomicU64);
 
@@ -108,7 +108,7 @@ async fn a_life_that_is_back_has_its_names_again() {
     assert_eq!(world.asked.len(), 1, "only what changed, once it is complete");
 }
 
-/// The same where it binds another name before anybody looks, and in a copy that begins while
+/// The same where it binds another name before any copy looks, and in a copy that begins while
 /// the clock is ahead.
 #[tokio::test]
 async fn a_life_that_is_back_and_binds_a_name_has_the_others_too() {

@@ -201,23 +201,23 @@ fn strangers_change_nothing() {
     assert_eq!(world.bind(&a, repost), BindAnswer::Gone(Some(first)));
 }
 
-/// A name that is bound to nobody outlives the life that posted it, and is changed by its revision.
+/// A name without an owner outlives the life that posted it, and is changed by its revision.
 #[test]
-fn a_name_of_nobody_stays_until_it_is_dropped() {
+fn a_name_without_an_owner_stays_until_it_is_dropped() {
     let mut world = World::new();
     let a = world.join("a", 1);
     let posted = world.bind(&a, BindOp::post(name("n"), Nonce::new(1), value("v")));
     let BindAnswer::Bound(posted) = posted else { panic!("{posted:?}") };
     world.state.leave(WALL, &a);
     assert_eq!(world.bound(), [(name("n"), None)]);
-    let anybody = |nonce, rev, text| {
+    let unnamed = |nonce, rev, text| {
         let op = BindOp::repost(name("n"), Nonce::new(nonce), posted.token, rev, value(text));
         Bind::anonymous([op])
     };
-    let first = world.ask(&anybody(70, posted.rev, "w"));
+    let first = world.ask(&unnamed(70, posted.rev, "w"));
     assert!(matches!(&first, Bindings::Answered(all) if matches!(all[..], [BindAnswer::Bound(_)])));
-    assert_eq!(world.ask(&anybody(70, posted.rev, "w")), first, "a repeat is harmless");
-    let late = world.ask(&anybody(71, posted.rev, "x"));
+    assert_eq!(world.ask(&unnamed(70, posted.rev, "w")), first, "a repeat is harmless");
+    let late = world.ask(&unnamed(71, posted.rev, "x"));
     assert!(
         matches!(late, Bindings::Answered(all) if matches!(all[..], [BindAnswer::Gone(Some(_))]))
     );
@@ -323,7 +323,7 @@ fn a_revision_that_is_too_old_gets_all_names() {
     assert_eq!(near.gone, [name("n")]);
 }
 
-/// M6: a store that was rolled back gives out no token twice, and tells everybody to read
+/// M6: a store that was rolled back gives out no token twice, and tells all readers to read
 /// all names anew. Names are not in the journal: only the revision tells.
 #[test]
 fn a_rolled_back_store_gives_out_no_token_twice() {
@@ -344,7 +344,7 @@ fn a_rolled_back_store_gives_out_no_token_twice() {
 
 /// M6: a promoted copy jumps before anything is bound in it.
 #[test]
-fn a_new_era_makes_everybody_read_anew() {
+fn a_new_era_makes_all_members_read_anew() {
     let mut world = World::new();
     let a = world.join("a", 1);
     let bound = world.taken(&a, "n");

@@ -89,7 +89,7 @@ fn a_thousand_short_lives_leave_no_members_behind() {
         state.claim(at(life * 20), WALL, &claim(&born, &[&format!("try-{life}")], 1));
         state.release(at(life * 20), WALL, &withdraw(&born, &format!("try-{life}")));
     }
-    // Each of these still holds its term, so its row stays until somebody wants
+    // Each of these still holds its term, so its row stays until another wants
     // the term; here one heir wants them all.
     assert_eq!(state.elections.len(), 1_000, "numbers are kept for ever (H5)");
     assert_eq!(state.journal.entries().count(), 50);
@@ -112,12 +112,12 @@ fn the_next_join_sweeps_away_the_dead_who_hold_nothing() {
     won(state.claim(at(0), WALL, &claim(&holder, &["e"], 1)));
     state.join(at(60), WALL, &join(&member("new", 3)));
     let left: Vec<_> = state.members.keys().map(MemberId::as_str).collect();
-    assert_eq!(left, ["holder", "new"], "a holder stays until somebody wants its term (M2)");
+    assert_eq!(left, ["holder", "new"], "a holder stays until another wants its term (M2)");
 }
 
 /// H27.
 #[test]
-fn an_election_nobody_won_is_forgotten_with_its_last_candidate() {
+fn an_election_that_was_never_won_is_forgotten_with_its_last_candidate() {
     let mut state = MemoryState::new();
     let bystander = member("a", 1);
     state.join(at(0), WALL, &join(&bystander));

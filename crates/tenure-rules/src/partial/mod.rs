@@ -11,7 +11,7 @@
 //! - **the version**: every turn raises it, so that no other turn came between. Heartbeats
 //!   do not raise it.
 //! - **members unchanged**: each member's row that the turn writes or removes is as it was
-//!   seen. A heartbeat in flight is thus met by nobody half way (rule M2).
+//!   seen. So no turn ends a member beside a heartbeat in flight (rule M2).
 //! - **the time**: the turn comes before the instant on which it relies, by the store's
 //!   clock: the end of the caller's ttl (rule M1), or of an unconfirmed term that the caller
 //!   confirms. The process may have been stopped between the look and the turn.

@@ -227,7 +227,7 @@ fn a_long_reign_that_ended_just_now_is_not_old() {
     let a = world.join("a", 1);
     world.win(&a, "e");
     world.pass(DAY);
-    // Nobody ended it: the purge does, and the age counts from then on.
+    // It was not ended before: the purge does, and the age counts from then on.
     let purged = world.purge(Purge::older_than(DAY));
     assert_eq!((purged.members, purged.elections), (1, 0));
     world.pass(DAY);
@@ -236,7 +236,7 @@ fn a_long_reign_that_ended_just_now_is_not_old() {
 
 /// The journal no longer has the end of the holder's life.
 #[test]
-fn what_nobody_remembers_ages_from_the_purge_that_finds_it() {
+fn what_the_journal_forgot_ages_from_the_purge_that_finds_it() {
     let mut world = World::new();
     world.state = MemoryState::keeping(2);
     let a = world.join("a", 1);
@@ -291,7 +291,7 @@ fn a_namespace_that_is_left_alone_ends_empty_and_goes_on_where_it_was() {
 
 /// The drops are for copies, and who lives may have one.
 #[test]
-fn drops_are_told_for_as_long_as_somebody_lives() {
+fn drops_are_told_for_as_long_as_a_member_lives() {
     let mut world = World::new();
     let a = world.join("a", 1);
     let bound = world.take(&a, "n");
@@ -303,7 +303,7 @@ fn drops_are_told_for_as_long_as_somebody_lives() {
 }
 
 #[test]
-fn a_name_of_nobody_is_not_void() {
+fn a_name_without_an_owner_is_not_void() {
     let mut world = World::new();
     let op = BindOp::post(Name::new("notice").unwrap(), Nonce::new(1), Value::empty());
     world.state.bind(world.now, world.wall(), &Bind::anonymous([op]));
@@ -311,7 +311,7 @@ fn a_name_of_nobody_is_not_void() {
 }
 
 /// What a leader left to a successor that never came goes with the election, and is told to
-/// those who have a copy of the names; what an application bound to nobody stays.
+/// those who have a copy of the names; what an application bound without an owner stays.
 #[test]
 fn what_a_leader_left_goes_with_its_election() {
     let mut world = World::new();
@@ -344,7 +344,7 @@ fn what_a_leader_left_goes_with_its_election() {
     let rest: Vec<_> = rest.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(rest, ["notice", "tenure-left:kept"]);
 
-    // One that is left alone ends empty, but for what the application bound to nobody.
+    // One that is left alone ends empty, but for what the application bound without an owner.
     let drop = BindOp::drop(
         Name::new("notice").unwrap(),
         Nonce::new(2),

@@ -1,5 +1,5 @@
 //! F4, H11, B19: bids are bounded: after a leader's crash, and always; and so is
-//! everything else that is tried again.
+//! everything else that is repeated.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! E1, E3, H8: a term ends by its holder's own hand, with exactly its number,
-//! or with its holder's life. Nobody else's message touches it, and looking
+//! or with its holder's life. No other member's message touches it, and looking
 //! never writes. Only what was handed over and never taken on may be ended by
 //! another.
 

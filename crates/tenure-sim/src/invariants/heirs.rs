@@ -1,6 +1,6 @@
 //! C9, C10: a vacancy is kept for the right heir (the successor named, or else
 //! the live candidate of the highest priority and the longest wait), and while
-//! it is, nobody else is elected. An heir that takes over is elected in the step
+//! it is, no other member is elected. An heir that takes over is elected in the step
 //! of the release itself, and has its time to take the term on.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -163,7 +163,7 @@ impl Heirs {
     }
 }
 
-/// The successor a request names for a vacancy, and its grace for anybody else.
+/// The successor a request names for a vacancy, and its grace for any other heir.
 fn granted(
     by: Option<&Request>,
     election: &ElectionName,

@@ -1,6 +1,6 @@
 //! The journal is gap-free and tells what happened: who it says holds an
-//! election is who a look shows, and nobody is elected over a term that stands
-//! (E3, M2). A term of an ended life is over, also before anybody wrote that down
+//! election is who a look shows, and no member is elected over a term that stands
+//! (E3, M2). A term of an ended life is over, also before that was written down
 //! for it (M5).
 
 use std::collections::{BTreeMap, BTreeSet};

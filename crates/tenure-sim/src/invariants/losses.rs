@@ -1,5 +1,5 @@
-//! N1, H3, M6: nobody is told of a rollback where there was none, nobody loses a term on
-//! a mere word, and nobody goes on leading once the store has said that its life is over.
+//! N1, H3, M6: no member is told of a rollback where there was none, none loses a term on
+//! a hint alone, and none goes on leading once the store has said that its life is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ pub(super) struct Losses {
     leads: BTreeMap<Who, BTreeMap<ElectionName, TermNumber>>,
     /// Terms that a look of their leader did not show, or that a heartbeat was not
     /// answered for: also those of a life whose ttl has run out, and those not
-    /// taken on in time, though nobody has ended them yet.
+    /// taken on in time, though they were not ended yet.
     unshown: BTreeSet<(Who, ElectionName, TermNumber)>,
     /// The newest heartbeat of each process, and until when it is awaited.
     beat: BTreeMap<Who, (u64, Mono)>,
@@ -55,7 +55,7 @@ impl Losses {
         }
     }
 
-    /// What an answer says of the terms that somebody leads.
+    /// What an answer says of the terms that a member leads.
     fn answered(&mut self, who: Who, query: Option<&Query>, reply: &Reply) {
         match (query, reply) {
             (Some(query), Reply::Read(snapshot)) => self.looked(who, query, snapshot),

@@ -1,5 +1,5 @@
 //! M1, M2, M3: a member lives by the ttl it wrote itself; once that has run out
-//! nothing revives it, and nobody takes what it holds without ending it.
+//! nothing revives it, and no other takes what it holds without ending it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,7 +32,7 @@ impl Members {
         life.is_some_and(|l| l.incarnation == member.incarnation && store < l.until && !l.condemned)
     }
 
-    /// Whether somebody lives under this id, condemned or not.
+    /// Whether a member lives under this id, condemned or not.
     pub(super) fn lives(&self, store: Mono, id: &MemberId) -> bool {
         self.lives.get(id).is_some_and(|life| store < life.until)
     }

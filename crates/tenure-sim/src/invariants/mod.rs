@@ -9,7 +9,7 @@
 //!   the request (T1), and the fence holds.
 //! - **A forced eviction** (`now: true`) gives away what a member may still
 //!   believe in for the rest of its ttl: [`one_trusts`] does not count the life
-//!   that was evicted, from then on. Nobody else is excused.
+//!   that was evicted, from then on. No other is excused.
 //! - **A copy that forgot** and was promoted takes away what [`replication`]
 //!   says.
 //! - [`fence`] is never off otherwise.
@@ -20,6 +20,7 @@ mod fence;
 mod giving_up;
 mod heirs;
 mod journal;
+mod leads_in_time;
 mod loss;
 mod losses;
 mod lost_wins;
@@ -42,7 +43,6 @@ mod pauses;
 mod replication;
 mod rollbacks;
 mod rows;
-mod somebody_leads;
 mod spinning;
 mod strays;
 mod trust_within_grant;
@@ -60,7 +60,7 @@ use crate::coverage::Situation;
 use crate::fact::Fact;
 use replication::{After, unless_jumping};
 
-pub(crate) use somebody_leads::settling_time;
+pub(crate) use leads_in_time::settling_time;
 
 /// One thing that must hold.
 pub(crate) trait Invariant: fmt::Debug {
@@ -147,7 +147,7 @@ impl Checks {
             (Box::new(pauses::Pauses::default()), After::NotJudged),
             (Box::new(bids::BoundedBids::new(&setup)), After::Holds),
             (Box::new(orphans::Orphans), After::Holds),
-            (Box::new(somebody_leads::SomebodyLeads::new(&setup)), After::Holds),
+            (Box::new(leads_in_time::LeadsInTime::new(&setup)), After::Holds),
             (Box::new(spinning::Spinning::default()), After::Holds),
             (Box::new(names_answered::NamesAnswered::default()), After::NotJudged),
             (Box::new(name_tokens::NameTokens::default()), token),

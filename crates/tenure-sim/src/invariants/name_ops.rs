@@ -1,7 +1,7 @@
 //! E2: an operation on a name whose answer was lost is repeated, not made anew: its nonce
-//! stays until it is answered, so that what was done is not done twice. And what was taken and
-//! nobody was told of, because nobody waited any more or the answer came too late, is dropped
-//! before anything else is done with the name.
+//! stays until it is answered, so that what was done is not done twice. And a name that was taken
+//! without a caller that was told, because none waited any more or the answer came too late, is
+//! dropped before anything else is done with the name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,9 +28,9 @@ pub(super) struct RepeatedOperations {
     newest_sent: BTreeMap<Who, u64>,
     /// The life of each process.
     lives: BTreeMap<Who, Incarnation>,
-    /// What was bound to it and nobody was told of.
+    /// What was bound to it without a caller that was told.
     unclaimed: BTreeMap<(Who, Name), (Nonce, Token)>,
-    /// What somebody was told of, or what was dropped: a copy of its answer says nothing new.
+    /// Of what a caller was told, or what was dropped: a copy of its answer says nothing new.
     known: BTreeSet<(Who, Name, Token)>,
 }
 
@@ -81,7 +81,7 @@ impl RepeatedOperations {
         }
     }
 
-    /// The next that is done with a name that nobody was told of.
+    /// The next that is done with a name of which no caller was told.
     fn next(&mut self, who: Who, op: &BindOp) -> Result<(), String> {
         let name = &op.name;
         if let What::Drop { token } = op.what {
@@ -95,7 +95,7 @@ impl RepeatedOperations {
         if drops || op.nonce == nonce {
             return Ok(());
         }
-        Err(format!("{who} was told of {name}#{token}, told nobody, and does not drop it"))
+        Err(format!("{who} was told of {name}#{token}, told no caller, and does not drop it"))
     }
 }
 

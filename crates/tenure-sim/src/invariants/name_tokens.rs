@@ -18,7 +18,7 @@ type Take = (Attempt, Name);
 
 #[derive(Debug, Default)]
 pub(super) struct NameTokens {
-    /// The highest token of each name that anybody was answered.
+    /// The highest token of each name in any answer.
     highest: BTreeMap<Name, Token>,
     /// Whom each token was given to.
     given: BTreeMap<(Name, Token), Attempt>,

@@ -129,7 +129,7 @@ impl NamesAnswered {
         }
     }
 
-    fn own(&self, caller: &MemberRef, name: &Name, token: Token) -> Option<&Row> {
+    fn callers_row(&self, caller: &MemberRef, name: &Name, token: Token) -> Option<&Row> {
         self.rows.get(name).filter(|row| row.owner == *caller && row.token == token)
     }
 
@@ -141,7 +141,7 @@ impl NamesAnswered {
         answer: &BindAnswer,
     ) -> Result<(), String> {
         let name = &op.name;
-        let own = self.own(caller, &op.name, token).cloned();
+        let own = self.callers_row(caller, &op.name, token).cloned();
         match (answer, own) {
             (BindAnswer::Bound(binding), Some(row)) if row.is(binding) => {
                 self.rows.insert(name.clone(), Row { nonce: op.nonce, ..row });
@@ -164,7 +164,7 @@ impl NamesAnswered {
         answer: &BindAnswer,
     ) -> Result<(), String> {
         let name = &op.name;
-        let own = self.own(caller, &op.name, token).cloned();
+        let own = self.callers_row(caller, &op.name, token).cloned();
         match (answer, own) {
             (BindAnswer::Gone(None), Some(_)) => {
                 self.rows.remove(name);
@@ -190,7 +190,7 @@ impl NamesAnswered {
             }
         }
         match live.iter().find(|binding| !self.rows.contains_key(&binding.name)) {
-            Some(binding) => Err(format!("{binding:?} is shown; nobody was answered that")),
+            Some(binding) => Err(format!("{binding:?} is shown; no request was answered that")),
             None => Ok(()),
         }
     }

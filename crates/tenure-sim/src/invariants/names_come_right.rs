@@ -1,4 +1,4 @@
-//! U8, and that nothing is owed for ever: once faults are over, every name that somebody wants
+//! U8, and that nothing is owed for ever: once faults are over, every name that a member wants
 //! is owned, by the one that the store says; the name of an owner that crashed is another's
 //! within its ttl and a little; and every operation is answered.
 
@@ -41,7 +41,7 @@ impl NamesComeRight {
                 return Err(format!("{name} is bound as {bound:?}, and owned by {owned:?}"));
             }
             if *wanted && bound.is_none() {
-                return Err(format!("{name} is wanted, and nobody owns it"));
+                return Err(format!("{name} is wanted, and has no owner"));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Promise 1: at most one member holds a term, and nobody is told that it leads
+//! Promise 1: at most one member holds a term, and no member is told that it leads
 //! with a term it was not given (H23).
 
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ impl Invariant for OneHolder {
             Some(holder) if *holder == term.member => Ok(()),
             Some(holder) => Err(format!("{who} leads {}#{} of {holder}", key.0, key.1)),
             None if self.journalled => {
-                Err(format!("{who} leads {}#{}, which nobody was given", key.0, key.1))
+                Err(format!("{who} leads {}#{}, which was given to no member", key.0, key.1))
             }
             None => {
                 self.holders.insert(key, term.member.clone());

@@ -48,7 +48,7 @@ impl OneTrusts {
     /// What is left of it where a copy that forgot may take over: a leader from
     /// before may trust beside the one that the copy elects, until its look at its
     /// own terms gets through. That takes milliseconds, or the rest of its trust
-    /// where it reaches nobody; where looks are lost while heartbeats and wins
+    /// where it reaches no store; where looks are lost while heartbeats and wins
     /// in other elections get through, longer. Never three ttls.
     pub(super) fn again(setup: &Setup) -> Self {
         let longest = setup.settings.iter().map(|s| nanos(s.ttl())).max().unwrap_or_default();

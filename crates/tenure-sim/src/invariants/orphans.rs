@@ -1,5 +1,5 @@
 //! B18, B25: once the world has come right, what the store says is what
-//! everybody believes: no term without a leader who knows of it, no leader
+//! all members believe: no term without a leader who knows of it, no leader
 //! without a term.
 
 use super::Invariant;

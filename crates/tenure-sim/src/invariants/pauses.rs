@@ -1,4 +1,4 @@
-//! E6: while an election is paused nobody is newly elected.
+//! E6: while an election is paused no member is newly elected.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub(super) struct Pauses {
 
 impl Invariant for Pauses {
     fn name(&self) -> &'static str {
-        "nobody is elected in a pause"
+        "no member is elected in a pause"
     }
 
     fn see(&mut self, _now: Nanos, fact: &Fact<'_>) -> Result<(), String> {

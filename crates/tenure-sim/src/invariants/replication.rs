@@ -7,7 +7,7 @@
 //! | promise 1: numbers rise, one holds a term | may break | holds |
 //! | promise 2: one member trusts | may break, for a while | may break, for a while |
 //! | promise 3: the fence | may break | holds, within what the copy remembers |
-//! | promise 4: somebody leads in time | holds | holds |
+//! | promise 4: a member leads in time | holds | holds |
 //! | N3: an observer never goes back | may break | may break |
 //!
 //! All that the member's own side answers for holds: trust is counted from

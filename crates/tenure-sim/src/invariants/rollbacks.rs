@@ -69,7 +69,7 @@ impl Rollbacks {
 
 impl Invariant for Rollbacks {
     fn name(&self) -> &'static str {
-        "nobody goes on leading on a store that went back"
+        "no member goes on leading on a store that went back"
     }
 
     fn see(&mut self, _now: Nanos, fact: &Fact<'_>) -> Result<(), String> {

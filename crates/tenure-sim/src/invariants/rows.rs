@@ -2,8 +2,8 @@
 //! service's clock **at that step**, whatever the rules saw when they looked.
 //!
 //! - Nothing renews a life whose ttl has run out (M1).
-//! - Nobody but a member itself takes a renewal back, and nobody ends a life as expired that
-//!   a heartbeat has renewed since the look (M2).
+//! - A renewal is taken back by the member itself alone, and no member ends a life as expired
+//!   that a heartbeat has renewed since the look (M2).
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //! about it or gives it back; it does not look on.
 //!
 //! Such terms come from bids that were withdrawn, or that arrived again long
-//! after. Their holder beats on, so nobody else could ever have them.
+//! after. Their holder beats on, so that no other member could ever win them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

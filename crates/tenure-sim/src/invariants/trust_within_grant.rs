@@ -10,7 +10,7 @@
 //!   which writes nothing: it goes by the ttl that the store has of the life. That is the
 //!   newest that was written, and never longer than the longest; except where a copy has
 //!   the join, with the long ttl of an idle member, and has forgotten the win that made it
-//!   short. Then the join's ttl is what the copy keeps the life for, and nobody else is
+//!   short. Then the join's ttl is what the copy keeps the life for, and no other is
 //!   elected before. (A copy that forgot the join as well knows no such member, and shows
 //!   it nothing to trust.) So the join counts after a promotion, for a life that leads what
 //!   it was handed and has not confirmed.

@@ -13,7 +13,7 @@ use crate::mutation::StoreRule;
 /// What a store that breaks a rule of names remembers for it.
 #[derive(Debug, Default)]
 pub(super) struct BrokenNames {
-    /// Lives that were ended because somebody took a name of theirs.
+    /// Lives that were ended because another took a name of theirs.
     pub(super) bereft: BTreeSet<Incarnation>,
     /// How many revisions the drops of each name are to be made up for.
     dropped: BTreeMap<Name, u64>,

@@ -210,7 +210,7 @@ impl CasWorld {
         }
     }
 
-    /// Removes a member's record, as somebody with the service's own tools does.
+    /// Removes a member's record, as an operator with the service's own tools does.
     pub(crate) fn remove_member(&mut self, id: &MemberId) {
         let key = format!("tenure/default/members/{id}");
         if let Some(Ok(Loaded::Found { version, .. })) = ready(self.register.load(&key, None)) {

@@ -296,7 +296,7 @@ impl SimStore {
         }
     }
 
-    /// What should not be there once everybody has left.
+    /// What should not be there once all members have left.
     pub(crate) fn leftovers(&self, now: Mono) -> Vec<String> {
         let query = Query { which: Which::All, members: true, ..Query::nothing() };
         let seen = self.look(now, &query);

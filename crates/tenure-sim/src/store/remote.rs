@@ -54,7 +54,7 @@ struct Letters<O, A> {
     outbox: Vec<u64>,
     /// Operations on their way, with how many copies of each there are.
     ops: BTreeMap<u64, (Caller, O, usize)>,
-    /// The calls that somebody waits for, and whom to wake: a store may have many calls
+    /// The calls with a task that waits, and what to wake: a store may have many calls
     /// under way at once, and go on with those alone that are answered.
     open: BTreeMap<u64, Waker>,
     /// Answers on their way, by a number of their own: an operation that arrived twice has

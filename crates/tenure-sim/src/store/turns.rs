@@ -91,7 +91,7 @@ impl Rows for Remote {
     }
 
     async fn wait(&self, _: &Namespace, _: Seq, _: Rev) -> Result<()> {
-        // Nobody follows here: the world sends the hints.
+        // No member follows here: the world sends the hints.
         std::future::pending().await
     }
 
@@ -190,7 +190,7 @@ impl TurnWorld {
         }
     }
 
-    /// An operator asks something, in steps as everybody does.
+    /// An operator asks something, in steps as members do.
     pub(crate) fn ask(&mut self, amend: Amend) {
         self.operator.amend(amend);
     }

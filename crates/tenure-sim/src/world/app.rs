@@ -170,7 +170,7 @@ impl Apps<'_> {
         }
     }
 
-    /// A new leadership: some work, and perhaps an end that nobody asked for.
+    /// A new leadership: some work, and perhaps an end that was not asked for.
     fn lead(&mut self, who: Who, election: ElectionName, number: TermNumber) {
         self.world.do_in(1, who, Act::Write(election.clone(), number));
         let ttl = nanos(self.world.config.ttl);
@@ -210,7 +210,7 @@ impl Apps<'_> {
         self.world.do_in(after, who, Act::Stand(election));
     }
 
-    /// The machine is done: nothing runs here until somebody starts it again.
+    /// The machine is done: nothing runs here until the world starts it again.
     pub(super) fn left(&mut self, who: Who) {
         let process = &mut self.world.processes[who.process];
         process.machine = None;

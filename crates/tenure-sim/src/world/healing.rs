@@ -26,8 +26,8 @@ impl Healing<'_> {
         ttls.max().unwrap_or_default()
     }
 
-    /// The parts of healing: faults end, somebody leads; the leaders crash,
-    /// others lead; the leaders resign, others lead; everybody leaves.
+    /// The parts of healing: faults end, members lead; the leaders crash,
+    /// others lead; the leaders resign, others lead; all leave.
     pub(super) fn heal(&mut self, part: u8) {
         let longest = self.longest();
         let pause = match part {
@@ -101,7 +101,7 @@ impl Healing<'_> {
             self.world
                 .network()
                 .amend(&Amend::Resume { election: election.clone(), by: Note::new("operator") });
-            // Not everybody stands: a term that its holder does not know of must
+            // Not every member stands: a term that its holder does not know of must
             // not be mended by the holder's next bid alone.
             for index in 0..self.world.processes.len() {
                 let who = self.world.processes[index].who;
@@ -117,7 +117,7 @@ impl Healing<'_> {
         self.world.see(Fact::Healed);
     }
 
-    /// Takes the leader of the first election away, if somebody else could lead.
+    /// Takes the leader of the first election away, if another could lead.
     fn bereave(&mut self, crash: bool) {
         let Some(election) = self.world.elections.first().cloned() else { return };
         let leads = |index: &usize| {
@@ -145,7 +145,7 @@ impl Healing<'_> {
         self.world.see(Fact::Bereaved { who, election: &election, crashed: crash });
     }
 
-    /// Looks the world over: what the store says against what everybody believes.
+    /// Looks the world over: what the store says against what all members believe.
     fn survey(&mut self) {
         let store = self.world.store_clock.at(self.world.now);
         let mut elections = Vec::new();
@@ -166,13 +166,13 @@ impl Healing<'_> {
         self.world.see(Fact::Surveyed { elections: &elections });
     }
 
-    /// C11: everybody left in order, so nothing is left behind.
+    /// C11: all left in order, so nothing is left behind.
     fn check_the_end(&mut self) {
         let now = self.world.now;
         for process in &self.world.processes {
             if process.machine.is_some() {
                 let text = format!("{} did not shut down", process.who);
-                self.world.checks.report("everybody leaves", now, text);
+                self.world.checks.report("all members leave", now, text);
             }
         }
         let store = self.world.store_clock.at(now);

@@ -74,7 +74,7 @@ pub(crate) struct World {
     store_clock: Clock,
     /// What the wall clock of the present copy showed when the world began.
     copy_wall_ms: u64,
-    /// Whether the store serves nobody, and if so whether it refuses at once or
+    /// Whether the store serves no request, and if so whether it refuses at once or
     /// is silent.
     outage: Option<Outage>,
     /// Whether the time of faults is over.

@@ -52,7 +52,7 @@ impl Naming<'_> {
         match act {
             NameAct::Take(name) => self.take_names(who, name),
             NameAct::Change(name, token) => {
-                if !self.world.healed && self.owns(who, &name, token) {
+                if !self.world.healed && self.is_owner(who, &name, token) {
                     let data = self.world.naming.below(1 << 20).to_be_bytes();
                     let value = Value::empty().with_data(data).unwrap_or_default();
                     self.ask(
@@ -63,7 +63,7 @@ impl Naming<'_> {
                 }
             }
             NameAct::Drop(name, token) => {
-                if !self.world.healed && self.owns(who, &name, token) {
+                if !self.world.healed && self.is_owner(who, &name, token) {
                     self.world.see(Fact::NameWorkStopped { who, name: &name, token });
                     self.ask(who, [(name, NameWish::Drop { token })].into(), None);
                 }
@@ -78,7 +78,7 @@ impl Naming<'_> {
         }
     }
 
-    fn owns(&mut self, who: Who, name: &Name, token: Token) -> bool {
+    fn is_owner(&mut self, who: Who, name: &Name, token: Token) -> bool {
         let owned = self.world.processes[who.process].name(name).owned;
         owned.is_some_and(|owned| owned.token == token)
     }
@@ -171,7 +171,7 @@ impl Naming<'_> {
                     until: trusted_until,
                 });
                 process.name(&name).owned = owned;
-                self.own(who, name, token);
+                self.plan_changes(who, name, token);
             }
             NameAnswer::Taken(binding) if self.world.healed => {
                 let after = nanos(binding.remaining) + nanos(self.world.config.ttl) / 100;
@@ -184,7 +184,7 @@ impl Naming<'_> {
     }
 
     /// A new name: changed now and then, and dropped at last.
-    fn own(&mut self, who: Who, name: Name, token: Token) {
+    fn plan_changes(&mut self, who: Who, name: Name, token: Token) {
         let ttl = nanos(self.world.config.ttl);
         let changes = self.world.naming.chance(400);
         let when = self.world.naming.below(ttl * 2);
@@ -274,7 +274,7 @@ impl Naming<'_> {
         }
     }
 
-    /// Looks the names over: what the store says against what everybody believes.
+    /// Looks the names over: what the store says against what all members believe.
     pub(super) fn survey_names(&mut self) {
         let store = self.world.store_clock.at(self.world.now);
         let live = self.world.store.bindings(store, &WhichNames::Prefix(String::new()));

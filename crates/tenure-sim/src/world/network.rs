@@ -187,7 +187,7 @@ impl Network<'_> {
         self.answer(who, id, result);
     }
 
-    /// Carries a request out, and lets everybody hear of what it changed.
+    /// Carries a request out, and tells all members what it changed.
     fn apply(&mut self, who: Who, request: &Request) -> Result<Reply, Failed> {
         let store = self.world.store_clock.at(self.world.now);
         let before = self.world.store.seq();

@@ -116,7 +116,7 @@ impl Troubles<'_> {
         }
     }
 
-    /// The store's copy takes over. Everybody connects to it anew, which is a
+    /// The store's copy takes over. Every member connects to it anew, which is a
     /// hint (H13).
     fn fail_over(&mut self) {
         if self.world.config.store == StoreKind::Replicated {
@@ -139,7 +139,7 @@ impl Troubles<'_> {
         }
     }
 
-    /// Somebody removes a member's record, also one that lives or leads.
+    /// An operator removes a member's record, also one that lives or leads.
     fn remove_by_hand(&mut self, index: usize) {
         let id = self.world.processes[index].id.clone();
         if let Some(cas) = &mut self.world.store.cas {
@@ -238,7 +238,7 @@ impl Troubles<'_> {
         self.world.names().retrust_names(who);
     }
 
-    /// Hints that nobody sent: all kinds, about anything, many at once; or, now and then, a
+    /// Hints that no change caused: all kinds, about anything, many at once; or, now and then, a
     /// flood of them for two ttls.
     fn storm(&mut self, index: usize) {
         let process = &self.world.processes[index];

@@ -24,9 +24,9 @@ fn a_lock_is_held_until_it_is_let_go_and_a_missing_one_proves_nothing() {
     assert_eq!(lives.probe(A), Probe::Missing);
 }
 
-/// R2: the dead are not taken for dead while somebody works for them.
+/// R2: the dead are not taken for dead while a process works for them.
 #[test]
-fn a_life_is_not_proven_dead_while_somebody_works_under_it() {
+fn a_life_is_not_proven_dead_while_a_process_works_under_it() {
     let (_dir, lives) = fixture();
     lives.hold(A, TTL).unwrap();
     assert!(!lives.at_work(A));
@@ -52,7 +52,7 @@ fn a_life_is_not_proven_dead_while_somebody_works_under_it() {
 }
 
 /// A life that ends in order takes the file of its work along, or leaves it to
-/// the next sweep if somebody who is left behind still holds it.
+/// the next sweep if a process that is left behind still holds it.
 #[test]
 fn the_file_of_a_work_goes_with_its_life() {
     let (_dir, lives) = fixture();
@@ -107,7 +107,7 @@ fn every_process_that_works_under_a_life_has_a_lock_of_its_own() {
     );
 }
 
-/// R2, R5: each of them proves that somebody works, so each must be where others look for it.
+/// R2, R5: each of them proves that a process works, so each must be where others look for it.
 #[test]
 fn a_lock_of_a_work_that_is_removed_is_missed_whichever_it_is() {
     let (_dir, lives) = fixture();
@@ -122,7 +122,7 @@ fn a_lock_of_a_work_that_is_removed_is_missed_whichever_it_is() {
 }
 
 /// R2: a work whose file cannot be looked at may go on. The file is a link to itself, which
-/// nobody can open.
+/// no process can open.
 #[test]
 fn a_work_that_cannot_be_looked_at_may_go_on() {
     let (dir, lives) = fixture();
@@ -139,7 +139,7 @@ fn a_work_that_cannot_be_looked_at_may_go_on() {
 }
 
 /// R2, R16: who may write the database may look at the locks, whatever the file's first rights
-/// were, and nobody else where that is its owner alone.
+/// were, and no other user where that is its owner alone.
 #[test]
 fn a_lock_is_opened_to_those_who_may_write_the_database() {
     let (dir, lives) = fixture();

@@ -7,7 +7,7 @@
 //! copy of it to hand on. Then the file would stay locked after the last process has
 //! ended, and a member that is stopped would keep its terms for good.
 //!
-//! Somebody works as long as *any* of them is held. They are looked at in turn up to the
+//! A process works as long as *any* of them is held. They are looked at in turn up to the
 //! first that is missing, so none may be missing in between: they are removed together,
 //! the last one first, and only where all are free.
 //!
@@ -45,7 +45,7 @@ impl Lives {
     pub(crate) fn work(&self, life: Incarnation) -> Option<OwnedFd> {
         let mut held = locked(&self.held);
         let held = held.get_mut(&life)?;
-        // One that somebody works under is not waited for.
+        // One under which a process works is not waited for.
         for path in self.work_paths(life).filter(|path| look(path) != Probe::Held) {
             match take(&path, self.mode()) {
                 Ok(Some(file)) => {
@@ -81,7 +81,7 @@ impl Lives {
         })
     }
 
-    /// Removes the files of all work under a life, unless somebody holds one of them.
+    /// Removes the files of all work under a life, unless a process holds one of them.
     pub(super) fn clear_work(&self, life: Incarnation) {
         if self.at_work(life) {
             return;

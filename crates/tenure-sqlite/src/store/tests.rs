@@ -80,7 +80,7 @@ async fn a_panic_in_one_request_is_an_error_and_leaves_the_store_working() {
     };
     let error = store.write("panicking", &ns, Durability::Crash, bad).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Internal);
-    assert!(error.may_have_applied(), "nobody can say");
+    assert!(error.may_have_applied(), "the outcome is unknown");
     let Claims::Answered(answers) = store.claim(&ns, &claim()).await.unwrap() else {
         panic!("the leave was not rolled back")
     };

@@ -78,7 +78,7 @@ impl MemoryStore {
     pub fn keeping(clock: Arc<dyn Clock>, bound: usize) -> Self {
         let namespaces = Mutex::default();
         let bell = Notify::new();
-        // Counted, not drawn: nobody outside this process ever sees such a store.
+        // Counted, not drawn: no other process ever sees such a store.
         static MADE: AtomicU64 = AtomicU64::new(1);
         let id = StoreId::from_u128(MADE.fetch_add(1, Ordering::Relaxed).into());
         Self { shared: Arc::new(Shared { namespaces, clock, bell, journal_bound: bound, id }) }

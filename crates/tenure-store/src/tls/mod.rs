@@ -4,7 +4,7 @@
 //! it. An option that every store should have is added here, and read by [`Tls::set`].
 //!
 //! What must stay true: a certificate is accepted without a look only where
-//! [`Check::Nothing`] asks for it in so many words; a file that was named and cannot be
+//! [`Check::Nothing`] asks for it explicitly; a file that was named and cannot be
 //! used is an error and never an empty set of roots; no error repeats what a file holds;
 //! and the provider of cryptography is named, not installed, because the application may
 //! have its own.

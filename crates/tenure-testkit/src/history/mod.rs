@@ -13,7 +13,7 @@
 //! - a caller that finds nothing does so while there is none.
 //!
 //! Two things more happen, of which no caller is told. A life ends, and its token with it, at
-//! any moment; but then nobody may find it or own it any more. And a take that is not answered
+//! any moment; but then no call may find it or own it any more. And a take that is not answered
 //! in time may be done all the same, undone and attempted anew, so that tokens come that no
 //! answer gave out: at any moment after their owner first asked for the name.
 //! Names have nothing to do with each other here: a history of many names is linearizable
@@ -47,9 +47,9 @@
 //!
 //! A store over compare-and-swap judges a life by each observer's own clock: one may hold an
 //! owner for dead that another, who came later, still shows. What is promised there is less,
-//! and [`Judge::Observer`] checks that: finding nothing means that nobody owned the name, as
+//! and [`Judge::Observer`] checks that: finding nothing means that no process owned the name, as
 //! `is_current()` tells, at a moment of the call. Where the store judges, it also means that
-//! nobody finds that token later.
+//! no call finds that token later.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -213,7 +213,7 @@ pub fn check(calls: &[Call], judge: Judge) -> Result<Summary, String> {
         let begin = least.max(nothing(owned));
         if begin > reign.begin.1 {
             let why = if begin > least {
-                "somebody found nothing before it was found or owned"
+                "a call found nothing before it was found or owned"
             } else if free > reign.begin.0 {
                 "an earlier token was there after that"
             } else {

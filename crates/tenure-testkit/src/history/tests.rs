@@ -76,7 +76,7 @@ fn nothing_that_is_found_while_a_name_is_owned_is_refused() {
     refused(&history, "found nothing");
     let history = [took("a", 1, 2, 7), nothing(3, 4), found(5, 6, 7, "a")];
     refused(&history, "found nothing");
-    // An observer that came later may still show an owner that nobody owns the name as.
+    // An observer that came later may still show an owner that owns the name no longer.
     assert!(check(&history, Judge::Observer).is_ok());
 }
 
@@ -124,7 +124,7 @@ mod search {
     #[derive(Clone, Copy, Default)]
     struct Register {
         present: Option<u64>,
-        /// Where observers judge: somebody found nothing since it was taken.
+        /// Where observers judge: a call found nothing since it was taken.
         over: bool,
         newest: u64,
     }

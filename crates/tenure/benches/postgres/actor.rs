@@ -149,7 +149,7 @@ async fn stand(url: &str, namespace: &str, ttl: Duration) -> Outcome {
             return Ok(());
         }
         // From here on it does not believe to lead. It says so when it is asked
-        // to stand again, and wakes nobody in the meantime.
+        // to stand again, and wakes no other contender in the meantime.
         let from = now();
         leadership.resign().await?;
         if orders.recv().await.is_none() {

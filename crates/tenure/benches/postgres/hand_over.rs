@@ -14,7 +14,7 @@ const ROUNDS: usize = 60;
 const TTL: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(500);
 const POLLED: usize = 12;
-/// Nobody is busy before a hand-over, nor before what it is measured by.
+/// No contender is busy before a hand-over, nor before what it is measured by.
 const SETTLES: Duration = Duration::from_millis(60);
 
 /// Two candidates who hand over to each other.

@@ -112,7 +112,7 @@ async fn prepare(disk: &Server, memory: &Server) -> Outcome {
             let client = server::connect(&server.url(database)).await?;
             client.batch_execute(peers::TABLES).await?;
         }
-        // The schema is there before anybody is measured.
+        // The schema is there before anything is measured.
         drop(words::open(&server.url("tenure")).await?);
         // One who may only call the verbs, as the pages recommend.
         let owner = server::connect(&server.url("tenure")).await?;

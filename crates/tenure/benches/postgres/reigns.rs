@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Reigns(BTreeMap<String, Vec<(u64, u64)>>);
 
 impl Reigns {
-    /// Somebody believed to lead from here to there.
+    /// A contender believed to lead from here to there.
     pub(crate) fn note(&mut self, election: &str, from: u64, until: u64) {
         self.0.entry(election.to_owned()).or_default().push((from, until));
     }

@@ -13,7 +13,7 @@ use tokio_postgres::{Client, NoTls};
 
 use crate::Outcome;
 
-/// Databases, one for each kind of contender: a notification wakes everybody who
+/// Databases, one for each kind of contender: a notification wakes every session that
 /// listens in its database, on whatever channel.
 pub(crate) const DATABASES: [&str; 4] = ["tenure", "peers", "floor", "bare"];
 

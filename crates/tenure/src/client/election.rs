@@ -1,4 +1,4 @@
-//! One election, read and steered by anybody.
+//! One election, read and steered by members and operators alike.
 
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ impl OperatorElection {
         self.client.amend(Amend::StepDown { election, number, to, reason, by }).await
     }
 
-    /// Lets nobody be newly elected until [`resume`](Self::resume). The leader goes on.
+    /// No member is newly elected until [`resume`](Self::resume). The leader goes on.
     pub async fn pause(&self, reason: impl AsRef<str>) -> Result<Amended> {
         let election = self.name()?.clone();
         let reason = Note::new(reason);

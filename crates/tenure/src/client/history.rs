@@ -2,8 +2,8 @@
 //!
 //! A term ends with the first of these that the journal has: its own release, the end
 //! of its holder's life (a store need not write one line for each term of a life that
-//! is over), or the election of the next. The last one may be over before anybody has
-//! written anything: then the store no longer shows its holder, since its ttl ran out.
+//! is over), or the election of the next. The last one may be over before anything
+//! is written: then the store no longer shows its holder, since its ttl ran out.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub struct PastTerm {
     /// Where its beginning stands in the journal.
     pub seq: Seq,
     /// When it ended, by the store's wall clock, and why; `None` while it stands, and
-    /// of a term that is over although nobody has written down when it ended.
+    /// of a term that is over although the journal does not say yet when it ended.
     pub ended: Option<(Timestamp, ReleaseCause)>,
     /// Set while it stands: what was left of its holder's ttl when the store was
     /// asked. It ends then at the latest, unless it is renewed.

@@ -181,7 +181,7 @@ impl Operator {
         self.client.amend(Amend::Restored { by: self.client.note() }).await
     }
 
-    /// Takes one bounded step in forgetting what nobody uses any more: see [`Purge`]. The next
+    /// Takes one bounded step in forgetting what is no longer used: see [`Purge`]. The next
     /// step is [`Purge::following`]. A store that cannot forget without numbers coming back
     /// answers with an error, and nothing was changed.
     ///
@@ -209,7 +209,7 @@ impl Operator {
         }
     }
 
-    /// Drops a name that is bound to nobody, under exactly this token. `None` if it is free
+    /// Drops a name that has no owner, under exactly this token. `None` if it is free
     /// now, or was; else the binding that is there: of another token, or of a member, whose
     /// own it is to drop.
     pub async fn drop_name(&self, name: Name, token: Token) -> Result<Option<Binding>> {

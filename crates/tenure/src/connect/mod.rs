@@ -23,7 +23,7 @@ pub use postgres::options as postgres_options;
 #[cfg(all(feature = "sqlite", target_os = "linux"))]
 pub use tenure_sqlite::sqlite_url;
 
-/// The pauses before a store that cannot be reached is tried again.
+/// The pauses between attempts to reach a store.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
 
 /// Every store there is, also those that are not compiled in: their errors name the
@@ -137,7 +137,7 @@ pub(crate) fn parse(url: &str) -> Result<Box<dyn Target>> {
     (driver(scheme)?.parse)(url)
 }
 
-/// Opens a store. One that cannot be reached is tried again until `patience` is over.
+/// Opens a store. Attempts to reach it are repeated until `patience` is over.
 pub(crate) async fn open(
     target: &dyn Target,
     opening: &Opening<'_>,
@@ -170,8 +170,8 @@ pub(crate) fn given(store: SharedStore) -> Box<dyn Target> {
     Box::new(Given(store))
 }
 
-/// The statements that make a store's tables, to be applied by hand by somebody
-/// who may; `None` for a store that has none. `store` is a name as in a URL.
+/// The statements that make a store's tables, to be applied by hand by a
+/// role that may; `None` for a store that has none. `store` is a name as in a URL.
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")]

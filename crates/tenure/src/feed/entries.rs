@@ -165,7 +165,7 @@ impl Reader {
         told
     }
 
-    /// News of the feed to one who is at `at`.
+    /// News of the feed to a subscriber at the place `at`.
     fn take(&mut self, at: Seq, news: News) -> Result<Option<Told>, String> {
         match news {
             News::Interrupted(error) => Err(error.to_string()),

@@ -2,7 +2,7 @@
 //!
 //! A hint goes to its subscribers in the step in which it arrives; it never waits for a
 //! query. Entries are read by a request beside it, a page at a time, from one place on,
-//! and only while somebody is subscribed to them. Each of these interleavings has one
+//! and only while there is a subscriber to them. Each of these interleavings has one
 //! outcome:
 //!
 //! - **Something is written between a subscriber's snapshot and its subscription.** The
@@ -23,8 +23,8 @@
 //!   hint, and gets one of its own.
 //! - **The journal was trimmed, or forgotten.** The place is told, with the one before, so
 //!   that each subscriber can tell what it missed by its own place.
-//! - **A subscriber is slow.** The channels are bounded and nobody waits for it. It is told
-//!   that it fell behind: one who wants hints looks at everything, one who wants entries
+//! - **A subscriber is slow.** The channels are bounded and no other waits for it. It is told
+//!   that it fell behind: a subscriber to hints looks at everything, one to entries
 //!   reads them by itself until it has caught up.
 //! - **The last subscriber leaves while another comes.** Both take the same lock: either
 //!   the task is kept, or a new one is started.
@@ -150,7 +150,7 @@ struct State {
     entries: broadcast::Sender<News>,
     /// Whether the first hint of a following was passed on.
     begun: bool,
-    /// Up to where entries were passed on; `None` while nobody wants them.
+    /// Up to where entries were passed on; `None` while no subscriber wants them.
     position: Option<Seq>,
     /// Whether there may be entries after it.
     behind: bool,
@@ -160,7 +160,7 @@ struct State {
 }
 
 impl State {
-    /// Notes who is left; says whether anybody is.
+    /// Notes who is left; says whether any subscriber is.
     fn is_wanted(&mut self) -> bool {
         if self.entries.receiver_count() == 0 {
             self.position = None;
@@ -180,10 +180,10 @@ impl State {
                     self.grown = None;
                     self.behind = true;
                 }
-                // An error only says that nobody listens.
+                // An error only says that there is no subscriber.
                 let _ = self.hints.send(News::Hint(hint));
             }
-            // A kind of news that nobody here knows.
+            // A kind of news that this version does not know.
             _ => {}
         }
     }
@@ -276,7 +276,7 @@ impl Source {
     /// itself. The feed takes over the place if it has none.
     pub(super) fn join(source: &Arc<Self>, at: Seq) -> Result<(Subscription, Seq)> {
         let mut state = source.state();
-        // One who leaves at this moment has not been noticed yet.
+        // A subscriber that leaves at this moment has not been noticed yet.
         state.is_wanted();
         let news = state.entries.subscribe();
         if state.position.is_none() {
@@ -311,7 +311,7 @@ impl Source {
     }
 }
 
-/// That somebody is subscribed, until it is dropped.
+/// A subscription, which lasts until this is dropped.
 #[derive(Debug)]
 pub(super) struct Subscription {
     pub(super) source: Arc<Source>,
@@ -344,7 +344,7 @@ struct Follow {
 type Reading<'a> = Pin<Box<dyn Future<Output = (Seq, tenure_store::Result<Page>)> + Send + 'a>>;
 
 impl Follow {
-    /// Until nobody is subscribed.
+    /// Until there is no subscriber left.
     async fn run(self) {
         let mut pauses = PAUSES;
         while let Err(error) = self.follow(&mut pauses).await {
@@ -354,7 +354,7 @@ impl Follow {
         }
     }
 
-    /// Whether nobody is subscribed; then this task is over.
+    /// Whether there is no subscriber left; then this task is over.
     fn is_over(&self) -> bool {
         let mut state = self.source.state();
         let over = !state.is_wanted();
@@ -365,7 +365,7 @@ impl Follow {
         over
     }
 
-    /// Until nobody is subscribed, or the following fails.
+    /// Until there is no subscriber left, or the following fails.
     async fn follow(&self, pauses: &mut Backoff) -> tenure_store::Result<()> {
         let source = &*self.source;
         if self.is_over() {
@@ -415,7 +415,7 @@ impl Follow {
         }
     }
 
-    /// The next page, if there may be one and somebody wants it.
+    /// The next page, if there may be one and a subscriber wants it.
     fn next_page(&self) -> Option<Reading<'_>> {
         let mut state = self.source.state();
         let after = state.position?;

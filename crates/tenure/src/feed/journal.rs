@@ -83,7 +83,7 @@ impl Stream for JournalStream {
     }
 }
 
-/// The task on the store's runtime that reads ahead of the stream, until nobody reads.
+/// The task on the store's runtime that reads ahead of the stream, until the stream is dropped.
 async fn read_ahead(mut entries: Entries, give: mpsc::Sender<Journalled>) {
     loop {
         let told = tokio::select! {

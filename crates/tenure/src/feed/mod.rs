@@ -12,7 +12,7 @@
 //! | a [`JournalStream`] | every entry after a place | [`Entries`](entries::Entries) |
 //! | the observers of a client, by one watch | every entry after a look | [`Entries`](entries::Entries) |
 //!
-//! Journal entries are read only while somebody is subscribed to them: a process that
+//! Journal entries are read only while there is a subscriber to them: a process that
 //! only campaigns follows hints and reads no journal.
 
 mod entries;

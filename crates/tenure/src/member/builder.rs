@@ -175,7 +175,7 @@ impl Builder {
         self
     }
 
-    /// How long one who stepped down does not stand again; the ttl if not set.
+    /// How long a member that stepped down does not stand again; the ttl if not set.
     pub fn cooldown(mut self, cooldown: Duration) -> Self {
         self.settings = self.settings.cooldown(cooldown);
         self
@@ -215,8 +215,8 @@ impl Builder {
     /// Waits for a store that is away when the program starts: `connect` tries again,
     /// with growing pauses of at most two seconds, and fails with
     /// [`Error::StoreAway`] when this time is over. Not at all if not set: then the first
-    /// failure is the answer. What waiting cannot mend (a password, a URL, somebody
-    /// else's tables) is answered at once in any case. Drop the future to give up.
+    /// failure is the answer. What waiting cannot mend (a password, a URL, the tables
+    /// of another owner) is answered at once in any case. Drop the future to give up.
     ///
     /// Once it is connected, a store that goes away is waited for without a limit.
     pub fn wait_for_store(mut self, limit: Duration) -> Self {
@@ -240,10 +240,10 @@ impl Builder {
         let profile = Profile::new(self.endpoints, self.metadata)?;
         let metrics = Hook::start(self.metrics, party.ns.clone())
             .map_err(|source| Error::System { what: "starting a thread", source })?;
-        let (connection, seat) = match source {
+        let (connection, share) = match source {
             Source::Open(connection) => {
-                let seat = connection.seat()?;
-                (connection, seat)
+                let share = connection.share()?;
+                (connection, share)
             }
             Source::Target(target) => {
                 Connection::open(Reach {
@@ -257,7 +257,7 @@ impl Builder {
                 .await?
             }
         };
-        let started = connection.start(Plan { party, profile, metrics }, seat).await?;
+        let started = connection.start(Plan { party, profile, metrics }, share).await?;
         Ok(Tenure::new(started, connection))
     }
 

@@ -114,7 +114,7 @@ impl fmt::Debug for Callbacks {
 }
 
 impl Callbacks {
-    /// Told when the work is to stop: somebody asked for a step-down, or the member
+    /// Told when the work is to stop: an operator asked for a step-down, or the member
     /// shuts down. It is awaited, within the drain, before the term is released;
     /// the term is renewed meanwhile. It is dropped if the drain or the trust ends
     /// first, and then `on_lost` is told.
@@ -155,7 +155,7 @@ impl Callbacks {
             let span = tracing::info_span!(target: "tenure", "lead", %election, term);
             let told = match leadership.hold_to_begin() {
                 Some(held) => self.tell(held).instrument(span).await,
-                // Asked to stop, or lost, before anybody was told: nothing began.
+                // Asked to stop, or lost, before the application was told: nothing began.
                 None => Ok(()),
             };
             if let Err(error) = leadership.give_up(None).await
@@ -230,7 +230,7 @@ impl Drop for TellLost<'_> {
         if !self.told
             && let Err(panic) = self.tell(LostReason::Resigned)
         {
-            // There is nobody left to tell, and a panic in a drop may abort.
+            // There is no caller left to tell, and a panic in a drop may abort.
             let said = panic_text(&*panic);
             tracing::error!(target: "tenure", error = said, "on_lost panicked");
         }

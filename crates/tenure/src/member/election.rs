@@ -69,7 +69,7 @@ impl Election {
         self.stand(Patience::For(limit)).await?.leadership().ok_or(Error::ShutDown)
     }
 
-    /// Leads if the election is free now, and says otherwise who leads or why nobody can:
+    /// Leads if the election is free now, and says otherwise who leads or why no member can:
     /// see [`Attempt`]. An error if the store does not answer in time, or if a campaign of
     /// this member's is under way.
     pub async fn try_campaign(&self) -> Result<Attempt> {
@@ -127,7 +127,7 @@ impl Election {
         self.current().is_some()
     }
 
-    /// Who leads now, as the store knows it; `None` when nobody does.
+    /// Who leads now, as the store knows it; `None` when the election is vacant.
     pub async fn leader(&self) -> Result<Option<Holder>> {
         self.operated.leader().await
     }
@@ -163,7 +163,7 @@ impl Election {
 
     /// Follows the election without standing, as [`observe`](Self::observe) does, and is told
     /// of each renewal of the leader ([`Observed::Renewed`](crate::Observed)) and when its
-    /// ttl ran out ([`Observed::Expired`](crate::Observed)): for one who shows how fresh a
+    /// ttl ran out ([`Observed::Expired`](crate::Observed)): for a program that shows how fresh a
     /// leader is. No store notifies of heartbeats, so the election is read four times in the
     /// leader's ttl, once for all such observers of this client; renewals between two reads
     /// are told as one.
@@ -191,7 +191,7 @@ impl Election {
     }
 
     /// This member's own changes in this election, in order, the present state
-    /// first. A subscriber that hears of them keeps nothing: the term may be gone
+    /// first. A subscriber that is told of them keeps nothing: the term may be gone
     /// before it has reacted. To keep the term while you stop your work, use
     /// [`subscribe_holding`](Self::subscribe_holding) or
     /// [`on_elected`](Self::on_elected).
@@ -232,7 +232,7 @@ impl Election {
         self.operated.ask_term_to_step_down(number, to, reason).await
     }
 
-    /// Lets nobody be newly elected until [`resume`](Self::resume). The leader
+    /// No member is newly elected until [`resume`](Self::resume). The leader
     /// goes on.
     pub async fn pause(&self, reason: impl AsRef<str>) -> Result<Amended> {
         self.operated.pause(reason).await

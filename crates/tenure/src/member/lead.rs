@@ -16,7 +16,7 @@ impl Election {
     /// Stands until this member leads, runs the work, and gives the term back.
     ///
     /// - The work is cancelled (its future is dropped) the moment the
-    ///   leadership is lost; only then may anybody else be told that the
+    ///   leadership is lost; only then may another member be told that the
     ///   election is free.
     /// - When it is asked to stop, [`Leadership::stopping`] fires inside; the
     ///   work may finish within the drain time.

@@ -140,7 +140,7 @@ impl Leadership {
         Self::holding(reign.clone(), shared.clone(), |_| true)
     }
 
-    /// As [`hold`](Self::hold), and only while nobody has asked it to stop.
+    /// As [`hold`](Self::hold), and only while it was not asked to stop.
     pub(crate) fn hold_to_begin(&self) -> Option<Self> {
         let Held { reign, shared, .. } = &*self.held;
         Self::holding(reign.clone(), shared.clone(), |phase| *phase == Phase::Leading)
@@ -220,7 +220,7 @@ impl Leadership {
         }
     }
 
-    /// Returns once the work should stop: somebody asked this leader to step
+    /// Returns once the work should stop: an operator asked this leader to step
     /// down, or the process shuts down. Finish what cannot be left half done,
     /// then drop the leadership or [`resign`](Self::resign): the term is
     /// renewed meanwhile, for as long as the drain time allows. A term that is
@@ -304,7 +304,7 @@ impl Leadership {
     /// As long as any process has it open, the others wait: after a crash of this
     /// process, and also when its ttl has run out. Hand it to a process that works
     /// under this term, let its children inherit it, and close it here: then
-    /// nobody else is elected before the last of them is gone. Each call gives a lock
+    /// no other member is elected before the last of them is gone. Each call gives a lock
     /// of its own, also under another term of this member, and each of them keeps all
     /// that the member holds. Giving the term up or leaving frees it whether or not a
     /// lock is held.

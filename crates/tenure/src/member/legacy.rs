@@ -1,6 +1,6 @@
 //! What a leader leaves to its successor.
 //!
-//! It is a name that is bound to nobody: the store's name for the election, with the number
+//! It is a name that has no owner: the store's name for the election, with the number
 //! of the term that wrote it. A leader writes it under the fence of its own term, and then
 //! gives the term up. Its successor takes it if, and only if, the number is the one directly
 //! before its own.
@@ -24,8 +24,8 @@
 //!   term takes what it left.
 //! - **Two tasks of one leader write at once.** Each change names the revision that it saw;
 //!   the one that comes second looks again and writes over the first.
-//! - **The election is purged.** What was left in it goes with it: nobody has used it for the
-//!   age that was asked for, and a term that begins later is told that nothing was left.
+//! - **The election is purged.** What was left in it goes with it: the election was not used for
+//!   the age that was asked for, and a term that begins later is told that nothing was left.
 //! - **The successor reads before it leads.** [`Leadership::inherited`] is a method of the
 //!   leadership, and reads after the term was won.
 

@@ -6,12 +6,12 @@
 //! - **A member stands for each election once.** Tasks of one member wait for each other
 //!   in line, in [`Turns`], and only the first of the line campaigns. Who is served is out of
 //!   the line when the place is given back, not before.
-//! - **A line is never blocked by one who left it.** A permit of the line goes with the place,
+//! - **A line is never blocked by a task that left it.** A permit of the line goes with the place,
 //!   also when the future that waits is dropped.
-//! - **One who waits stands for one place.** It stands for the one with the shortest line,
+//! - **A task that waits stands for one place.** It stands for the one with the shortest line,
 //!   and goes to another only if that is free and has no candidates. So a place that is
-//!   given back goes to one who stands for it, and not to a crowd.
-//! - **Requests are bounded.** Beside its candidacy, one who waits reads the places once when
+//!   given back goes to a task that stands for it, and not to a crowd.
+//! - **Requests are bounded.** Beside its candidacy, a task that waits reads the places once when
 //!   a hint says that one of them is free, a hundred milliseconds apart at least, and once in
 //!   a ttl.
 
@@ -98,7 +98,7 @@ impl Lock {
 /// when its holder's ttl has run out, and its [token](Place::token) tells a late holder of
 /// **this place** from the next.
 ///
-/// Give the same number of places everywhere. One who waits stands for one of them, the one
+/// Give the same number of places everywhere. A task that waits stands for one of them, the one
 /// with the fewest before it, and goes to another that is free and has no candidates.
 /// That is fair enough, not exactly so: who came later may be served earlier at another place.
 ///

@@ -423,7 +423,7 @@ pub struct Status {
     pub watch_error: Option<String>,
     /// How many campaigns are under way.
     pub standing: usize,
-    /// The elections that this member stands for, that nobody leads, and that its last bid
+    /// The elections that this member stands for, that are vacant, and that its last bid
     /// could not win all the same: what is in the way, and what to do.
     pub held_up: Vec<(ElectionName, HeldUp)>,
     /// The terms led at this very instant: not one whose trust has run out.

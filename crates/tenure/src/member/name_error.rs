@@ -11,7 +11,7 @@ use crate::Error;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum NameError {
-    /// Somebody owns it: by whom, where and under which token is in the binding. It may be
+    /// A member owns it: which one, where and under which token is in the binding. It may be
     /// this very member, by an earlier call.
     Taken(Box<Binding>),
     /// The store has not answered in time. If it did what was asked, that is undone.

@@ -1,4 +1,4 @@
-//! Names of a member: taking, changing and dropping them, and reading everybody's.
+//! Names of a member: taking, changing and dropping them, and reading those of all.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ impl Names {
         self.shared.time.now() + self.shared.client.settings().ttl()
     }
 
-    /// Writes what is bound to nobody, under the fence of a term.
+    /// Writes a name that has no owner, under the fence of a term.
     pub(crate) async fn write_fenced(
         &self,
         name: Name,
@@ -182,7 +182,7 @@ impl Names {
     }
 
     /// Says that a read of the store shows these names bound to a life of this member. Those
-    /// that nobody here asked for are given back.
+    /// that no caller here asked for are given back.
     pub fn found(&self, life: Incarnation, names: Vec<(Name, Token)>) -> Result<()> {
         self.shared.send(Command::Tell(Input::NamesFound { life, names }))
     }

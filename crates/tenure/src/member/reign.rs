@@ -35,7 +35,7 @@
 //! - **Two who give up at once.** The first mark counts, each is told when the store
 //!   has confirmed, and the last hold sends one release.
 //! - **A resignation that waits while the term is lost.** The driver takes over who
-//!   waits for the confirmation when it ends the reign; one who comes after that asks
+//!   waits for the confirmation when it ends the reign; one that comes after that asks
 //!   the driver itself.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -99,7 +99,7 @@ struct State {
     confirm: Vec<oneshot::Sender<bool>>,
 }
 
-/// What is left to do for the one who let a hold go.
+/// What is left to do for the caller that let a hold go.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LetGo {
     /// It was the last: the work has stopped, and the term may be released.
@@ -158,7 +158,7 @@ impl Reign {
         state.given_up = true;
         if to.is_some() {
             state.to = to;
-            // The machine must hear of it, if others work on beyond the drain.
+            // The machine must be told, if others work on beyond the drain.
             state.told = false;
         }
         if matches!(state.phase, Phase::Lost(_)) {
@@ -168,7 +168,7 @@ impl Reign {
         None
     }
 
-    /// One who worked under the term has stopped.
+    /// One of those that worked under the term has stopped.
     pub(crate) fn let_go(&self) -> LetGo {
         let mut state = self.lock();
         debug_assert!(state.holds > 0, "a hold was let go twice");
@@ -285,9 +285,9 @@ mod tests {
     }
 
     /// L2: many threads begin and end work while the term is given up. The release is
-    /// sent once, when nobody works, and nobody begins after it.
+    /// sent once, when no work is under way, and none begins after it.
     #[test]
-    fn the_last_of_many_threads_releases_and_nobody_works_after_it() {
+    fn the_last_of_many_threads_releases_and_none_works_after_it() {
         for round in 0..50 {
             let reign = reign();
             let working = AtomicUsize::new(1);
@@ -295,7 +295,7 @@ mod tests {
             let end = || {
                 working.fetch_sub(1, Ordering::SeqCst);
                 if let LetGo::Last { .. } = reign.let_go() {
-                    assert_eq!(working.load(Ordering::SeqCst), 0, "somebody works");
+                    assert_eq!(working.load(Ordering::SeqCst), 0, "work is under way");
                     released.fetch_add(1, Ordering::SeqCst);
                 }
             };

@@ -36,7 +36,7 @@ pub enum Change {
 
 /// A stream of [`Change`]s: the present state first, then each change, none
 /// skipped unless the stream says so. However slow its reader is, it blocks
-/// nobody.
+/// no other.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -93,7 +93,7 @@ use crate::{Builder, Result, Tenure};
 
 /// How long a member may put off looking at what it was given a hint of, so
 /// that a storm of hints makes one look.
-const HEARD_OF: Duration = Duration::from_millis(100);
+const SETTLES: Duration = Duration::from_millis(100);
 
 /// A store in memory and a clock, both in the hands of a test. See the
 /// [module](self) for how to use it. Clones are the same stage.
@@ -135,7 +135,7 @@ impl Stage {
     /// The same stage, whose [`until_led`](Self::until_led), [`lose`](Self::lose),
     /// [`ask_to_step_down`](Self::ask_to_step_down), [`pause`](Self::pause) and so on
     /// are about this namespace alone. Without it they are about the first namespace of
-    /// the stage's members in which anybody leads that election or stands for it, so
+    /// the stage's members in which a member leads that election or stands for it, so
     /// that it is needed only where two namespaces have elections of one name.
     ///
     /// ```
@@ -272,7 +272,7 @@ impl Stage {
         }
     }
 
-    /// Waits until somebody leads this election.
+    /// Waits until a member leads this election.
     pub async fn until_led(&self, election: impl AsRef<str>) -> Option<Holder> {
         let name = ElectionName::new(election).ok()?;
         loop {
@@ -285,7 +285,7 @@ impl Stage {
 
     /// Takes the leadership of an election away from its leader, as when
     /// its member is ended behind its back; returns once it knows. `None` if
-    /// nobody leads.
+    /// the election is vacant.
     ///
     /// Like all that is asked of members here, it takes a tenth of a second by
     /// the stage's clock to arrive.
@@ -327,7 +327,7 @@ impl Stage {
         self.amend(&name, Amend::StepDown { election, number, to, reason, by }).await
     }
 
-    /// Lets nobody be newly elected until [`resume`](Self::resume).
+    /// No member is newly elected until [`resume`](Self::resume).
     pub async fn pause(&self, election: impl AsRef<str>) -> Result<Amended> {
         let election = ElectionName::new(election)?;
         let reason = Note::default();
@@ -349,7 +349,7 @@ impl Stage {
     async fn amend(&self, election: &ElectionName, amend: Amend) -> Result<Amended> {
         let (ns, _) = self.find(election).await;
         let amended = self.paced.inner().amend(&ns, &amend).await?;
-        self.advance(HEARD_OF).await;
+        self.advance(SETTLES).await;
         Ok(amended)
     }
 

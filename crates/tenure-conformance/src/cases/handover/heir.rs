@@ -13,7 +13,7 @@ use crate::cases::amend::step_down;
 use crate::cases::members::still_leads;
 use crate::world::World;
 
-/// Hands over for one unit. It may be over already before anybody looks.
+/// Hands over for one unit. It may be over already before any member looks.
 async fn hand_briefly(world: &World<'_>, a: &Actor, heir: &Actor, name: &str) -> Outcome<Term> {
     let term = a.win(name).await?;
     heir.lose(name).await?;
@@ -150,7 +150,7 @@ pub(crate) async fn a_late_bid_of_the_heir_begins_no_new_term(world: &World<'_>)
 
 /// E3: until then it belongs to the heir alone; nor does the release change
 /// anything that comes once more.
-pub(crate) async fn nobody_else_wins_before_its_time_is_over(world: &World<'_>) -> Outcome {
+pub(crate) async fn no_other_wins_before_its_time_is_over(world: &World<'_>) -> Outcome {
     let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     a.hand_over(&term, world.long()).await?;
     let next = handed(world, "e", &heir).await?;
@@ -167,14 +167,14 @@ pub(crate) async fn nobody_else_wins_before_its_time_is_over(world: &World<'_>) 
 
 /// H8, M2, N3, C10: not taken on, it is seen as a vacancy although the heir lives and
 /// beats; the first bidder takes it, and the heir is told.
-pub(crate) async fn what_nobody_takes_on_lapses(world: &World<'_>) -> Outcome {
+pub(crate) async fn what_is_not_taken_on_lapses(world: &World<'_>) -> Outcome {
     let Some(Cast { a, term, heir, other }) = cast(world).await? else { return Ok(()) };
     a.hand_over(&term, world.unit()).await?;
     heir.alive().await?;
     world.lapse(&[&heir, &other]).await?;
     heir.alive().await?;
     let view = other.view("e").await?;
-    ensure!(view.holder.is_none() && view.reserved.is_none(), "nobody leads: {view:?}");
+    ensure!(view.holder.is_none() && view.reserved.is_none(), "no member leads: {view:?}");
     ensure!(view.number > term.number, "its number is used up: {view:?}");
     same!(heir.holding().await?, [""; 0], "what the heir holds");
     same!(world.amend(step_down("e", None, None)?).await?, Amended::Vacant, "who can step down");
@@ -220,7 +220,7 @@ pub(crate) async fn a_dead_heir_is_ended_before_anything_is_taken(world: &World<
     let next = handed(world, "e", &heir).await?;
     heir.fade(world.unit()).await?;
     world.lapse(&[&a, &other]).await?;
-    ensure!(other.view("e").await?.holder.is_none(), "nobody leads");
+    ensure!(other.view("e").await?.holder.is_none(), "no member leads");
     let taken = other.win_by("e", How::priority(OTHER)).await?;
     ensure!(taken.number > next.number, "{taken:?} follows {next:?}");
     let beat = heir.beat_naming(vec![named(&next)]).await?;

@@ -105,7 +105,7 @@ impl Owner {
         Ok(self.ops([op]).await?.remove(0))
     }
 
-    /// One operation of nobody in particular.
+    /// One operation of a caller that is no member.
     pub(super) async fn unnamed(&self, op: BindOp) -> Outcome<BindAnswer> {
         Ok(answered(self.bind(&Bind::anonymous([op])).await?)?.remove(0))
     }
@@ -115,7 +115,7 @@ impl Owner {
         Ok(BindOp::take(name(text)?, self.next_nonce(), value(text)?))
     }
 
-    /// A new attempt to bind a name to nobody.
+    /// A new attempt to bind a name without an owner.
     pub(super) fn posting(&self, text: &str) -> Outcome<BindOp> {
         Ok(BindOp::post(name(text)?, self.next_nonce(), value(text)?))
     }

@@ -109,7 +109,7 @@ pub(crate) async fn values_come_back_byte_for_byte(world: &World<'_>) -> Outcome
     let error = refused(world, &a, &a.binds([a.taking("small")?, large])).await?;
     ensure!(error.to_string().contains(&MAX_VALUE.to_string()), "it names the limit: {error}");
     let unowned = refused(world, &a, &Bind::anonymous([a.taking("small")?])).await?;
-    ensure!(unowned.to_string().contains("nobody"), "it says what to do: {unowned}");
+    ensure!(unowned.to_string().contains("without an owner"), "it says what to do: {unowned}");
     Ok(())
 }
 
@@ -138,7 +138,7 @@ pub(crate) async fn a_fence_passes_only_who_holds_the_newest_term(world: &World<
     let older = Bindings::Fenced { newest: first.number };
     same!(fenced(&b, "foreign", named(&first)).await?, older, "another's term");
     let ahead = TermRef { number: first.number.next(), ..named(&first) };
-    same!(fenced(&a, "ahead", ahead).await?, older, "a number that nobody has");
+    same!(fenced(&a, "ahead", ahead).await?, older, "a number that no term has");
     let second = a.win("e").await?;
     let newer = Bindings::Fenced { newest: second.number };
     same!(fenced(&a, "older", named(&first)).await?, newer, "an older term of its own");

@@ -66,7 +66,7 @@ pub(crate) async fn being_bound_counts_as_a_heartbeat(world: &World<'_>) -> Outc
     Ok(())
 }
 
-/// Q5: to lose a name, to drop one or to bind one to nobody renews nothing.
+/// Q5: to lose a name, to drop one or to bind one without an owner renews nothing.
 pub(crate) async fn nothing_else_counts_as_a_heartbeat(world: &World<'_>) -> Outcome {
     with_names!(world);
     let b = world.owner("b").await?;
@@ -173,16 +173,18 @@ pub(crate) async fn a_condemned_owner_keeps_its_names_for_its_ttl(world: &World<
     Ok(())
 }
 
-/// A name that is bound to nobody stays until it is dropped; any caller may change and
+/// A name that has no owner stays until it is dropped; any caller may change and
 /// drop it.
-pub(crate) async fn a_name_of_nobody_stays_until_it_is_dropped(world: &World<'_>) -> Outcome {
+pub(crate) async fn a_name_without_an_owner_stays_until_it_is_dropped(
+    world: &World<'_>,
+) -> Outcome {
     with_names!(world);
     let a = world.owner("a").await?;
     let b = world.owner("b").await?;
     let posted = bound(a.op(a.posting("notice")?).await?)?;
     same!(posted.owner, None, "the owner");
-    same!(posted.remaining, Duration::ZERO, "what is left of nobody's life");
-    let repeated = b.posting("by nobody")?;
+    same!(posted.remaining, Duration::ZERO, "what is left of an owner's ttl");
+    let repeated = b.posting("by no member")?;
     let unnamed = bound(b.unnamed(repeated.clone()).await?)?;
     same!(bound(b.unnamed(repeated).await?)?, unnamed, "the answer to a repeated request");
     a.leave().await?;

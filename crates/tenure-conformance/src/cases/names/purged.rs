@@ -10,7 +10,7 @@ use crate::Outcome;
 use crate::case::{ensure, fail, same};
 use crate::world::World;
 
-/// U2: the names of an owner that is gone are cleared away, and so are the drops once nobody
+/// U2: the names of an owner that is gone are cleared away, and so are the drops once no member
 /// lives there. No token comes back, and one who asks what changed gets all names.
 pub(crate) async fn no_token_comes_back_after_a_purge(world: &World<'_>) -> Outcome {
     let traits = with_names!(world);
@@ -41,7 +41,7 @@ pub(crate) async fn no_token_comes_back_after_a_purge(world: &World<'_>) -> Outc
 }
 
 /// What a leader left to a successor that never came is dropped with its election, and those who
-/// have a copy of the names are told. What an application bound to nobody stays.
+/// have a copy of the names are told. What an application bound without an owner stays.
 pub(crate) async fn what_a_leader_left_goes_with_its_election(world: &World<'_>) -> Outcome {
     let traits = with_names!(world);
     if !traits.fenced || !world.capabilities().await.journal {

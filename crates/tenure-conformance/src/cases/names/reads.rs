@@ -15,9 +15,9 @@ use crate::actor::Actor;
 use crate::case::{ensure, fail, same};
 use crate::world::World;
 
-/// N1: one who follows hears of a change of names although the journal stands still, also of
+/// N1: a follower is told of a change of names although the journal stands still, also of
 /// one that comes right after another it was told of.
-pub(crate) async fn a_follower_hears_of_a_change_of_names(world: &World<'_>) -> Outcome {
+pub(crate) async fn a_follower_is_told_of_a_change_of_names(world: &World<'_>) -> Outcome {
     if !with_names!(world).since {
         return Ok(());
     }
@@ -27,16 +27,16 @@ pub(crate) async fn a_follower_hears_of_a_change_of_names(world: &World<'_>) -> 
     let mut following = world.follow().await?;
     same!(world.heard(&mut *following).await?, Followed::Hint(Hint::Anything), "the first hint");
     let changed = bound(a.op(a.changing(&first, "other")?).await?)?;
-    heard_of_names(world, &mut *following).await?;
+    told_of_names(world, &mut *following).await?;
     a.let_go(&changed).await?;
-    heard_of_names(world, &mut *following).await?;
+    told_of_names(world, &mut *following).await?;
     b.take("n").await?;
-    heard_of_names(world, &mut *following).await?;
+    told_of_names(world, &mut *following).await?;
     Ok(())
 }
 
 /// Waits for a hint that names changed.
-async fn heard_of_names(world: &World<'_>, following: &mut dyn Following) -> Outcome {
+async fn told_of_names(world: &World<'_>, following: &mut dyn Following) -> Outcome {
     while world.heard(following).await? != Followed::Hint(Hint::Names) {}
     Ok(())
 }

@@ -30,7 +30,7 @@
 //! - **The store takes long, or does not answer.** Trust ends in time. So that one slow name
 //!   does not cost every other, a heartbeat is sent when half of what is left of trust has
 //!   passed. If none would have room after it, what is still in doubt is given up.
-//! - **Somebody's transaction holds the name by a fence.** A change that cannot come about
+//! - **An open transaction holds the name by a fence.** A change that cannot come about
 //!   locks nothing, and is answered.
 //!
 //! [`Terms::grant`]: super::Terms::grant

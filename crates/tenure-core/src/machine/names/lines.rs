@@ -4,7 +4,7 @@
 //!   sent.
 //! - A take of a name that was lost and is not dropped yet waits for that drop, and the drop
 //!   for the margin: sent before it, the take would find the name bound to this life by a
-//!   binding that nobody trusts in any more, but under which work may still run.
+//!   binding in which this member no longer trusts, but under which work may still run.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -41,7 +41,7 @@ pub(in crate::machine) struct Names {
 /// An operation that waits for its answer.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Wanted {
-    /// Who asked; `None` if nobody waits for the answer.
+    /// Who asked; `None` if no caller waits for the answer.
     pub(super) ticket: Option<u64>,
     pub(super) wish: NameWish,
     pub(super) fence: Option<TermRef>,
@@ -149,7 +149,7 @@ impl Names {
         }
     }
 
-    /// Nobody waits for this operation any more. What is not on its way is forgotten.
+    /// The caller no longer waits for this operation. What is not on its way is forgotten.
     pub(in crate::machine) fn withdraw(&mut self, name: &Name, ticket: u64) {
         let Some(line) = self.lines.get_mut(name) else { return };
         let Some(at) = line.iter().position(|wanted| wanted.ticket == Some(ticket)) else { return };

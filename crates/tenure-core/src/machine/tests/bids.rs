@@ -13,7 +13,7 @@ fn claim(script: &Script) -> Claim {
     }
 }
 
-/// A candidate of `nightly` that was told that somebody else holds it for this
+/// A candidate of `nightly` that was told that another holds it for this
 /// many milliseconds more, with `ahead` candidates before it.
 fn waiting(left: u64, ahead: u32) -> Script {
     let mut script = Script::standing(WATCHED, "nightly");
@@ -96,7 +96,7 @@ fn a_standby_counts_what_is_left_on_its_own_clock() {
 }
 
 /// T5: what is left is counted from the arrival of the answer: an answer that
-/// was long on its way does not make anybody bid early.
+/// was long on its way does not make any member bid early.
 #[test]
 fn a_slow_answer_does_not_make_a_standby_bid_early() {
     let mut script = Script::standing(WATCHED, "nightly");
@@ -111,7 +111,7 @@ fn a_slow_answer_does_not_make_a_standby_bid_early() {
 /// H16: an absurd ttl does not put a candidate to sleep for ever, nor does it
 /// overflow.
 #[test]
-fn nobody_sleeps_for_ever_on_an_absurd_ttl() {
+fn no_candidate_sleeps_for_ever_on_an_absurd_ttl() {
     let mut script = Script::standing(WATCHED, "nightly");
     let mut view = held_by("nightly", member("other", 1), 1, 0);
     view.holder.as_mut().unwrap().remaining = Duration::MAX;

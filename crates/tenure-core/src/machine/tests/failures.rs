@@ -89,7 +89,7 @@ fn retries_are_jittered() {
 }
 
 /// H15, B12, H11: with the store away for six hours, whether it refuses or hangs,
-/// the campaign goes on at a bounded pace, nobody leads on his own account, and
+/// the campaign goes on at a bounded pace, no member leads on its own account, and
 /// the first answer is taken up.
 #[test]
 fn a_campaign_outlives_six_hours_without_the_store() {
@@ -180,9 +180,9 @@ fn a_bid_of_which_nothing_is_known_is_repeated_alone_with_its_nonce() {
     assert_eq!(again.bids, [claim.bids[1].clone()], "the same bid, with its nonce");
 }
 
-/// B12: a store that is unreachable from the start elects nobody.
+/// B12: no member leads while the store is unreachable from the start.
 #[test]
-fn nobody_leads_without_the_store() {
+fn no_member_leads_without_the_store() {
     let mut script = standing(1);
     script.play(600_000, |_, _| Some(Err(UNKNOWN)));
     assert_eq!(script.elected(), []);

@@ -169,7 +169,7 @@ fn what_is_never_taken_on_is_lost_in_time_and_given_back() {
     assert_eq!(release.items[0].number, Some(TermNumber::new(2)));
 }
 
-/// F1: a heartbeat that failed is tried again within what is left of that trust.
+/// F1: a heartbeat that failed is repeated within what is left of that trust.
 #[test]
 fn a_failed_heartbeat_is_tried_again_in_time() {
     let mut script = taking();
@@ -178,7 +178,7 @@ fn a_failed_heartbeat_is_tried_again_in_time() {
     assert_eq!(named(&script.take(is_beat).request), [2]);
 }
 
-/// E1, H3: the store says that it is somebody else's, or nobody's.
+/// E1, H3: the store says that another member has it, or that it is vacant.
 #[test]
 fn a_term_that_is_over_is_lost_at_once() {
     let mut script = taking();
@@ -268,8 +268,8 @@ fn an_audit_finds_what_was_handed_over() {
     assert!(!script.has_asked(is_release), "{:?}", script.sent);
 }
 
-/// A bid that came late made an heir of one who no longer stands, or that never
-/// leads: it gives back what it is handed, as soon as it hears of it.
+/// A bid that came late made an heir of a member that no longer stands, or that never
+/// leads: it gives back what it is handed, as soon as it is told.
 #[test]
 fn who_does_not_want_it_gives_it_back() {
     let mut script = waiting();
@@ -289,7 +289,7 @@ fn who_does_not_want_it_gives_it_back() {
 /// out before that is confirmed: the store would answer it with the same term, and
 /// then carry out the release.
 #[test]
-fn nobody_bids_for_a_term_that_it_is_giving_back() {
+fn no_member_bids_for_a_term_that_it_is_giving_back() {
     let mut script = Script::standing(HANDING, "nightly");
     script.withdraw("nightly");
     script.stand("nightly");

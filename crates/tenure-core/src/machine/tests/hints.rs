@@ -103,7 +103,7 @@ fn a_flood_does_not_delay_what_is_handed_over() {
     assert!(script.has_asked(is_read), "at once");
 }
 
-/// P12: a candidate that hears of few things looks and bids at once, each time.
+/// P12: a candidate that gets few hints looks and bids at once, each time.
 #[test]
 fn hints_that_come_now_and_then_are_not_paced() {
     let mut script = leading_and_waiting();
@@ -314,7 +314,7 @@ fn a_failed_look_is_repeated() {
     }
 }
 
-/// H27: a storm of hints about lives that nobody knows does not fill the memory,
+/// H27: a storm of hints about unknown lives does not fill the memory,
 /// even while the store is silent; and what was forgotten is looked for.
 #[test]
 fn hints_about_strangers_do_not_pile_up() {

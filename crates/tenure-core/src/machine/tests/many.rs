@@ -47,7 +47,7 @@ fn generous(counts: &mut Counts) -> impl FnMut(Mono, &Request) -> Answer {
                 Reply::Release
             }
             Request::Leave(_) => Reply::Leave,
-            Request::Bind(_) => unreachable!("nobody asks for names here"),
+            Request::Bind(_) => unreachable!("no test here asks for names"),
             Request::Read(_) => {
                 counts.reads += 1;
                 Reply::Read(Snapshot::default())

@@ -182,7 +182,7 @@ fn one_who_was_superseded_waits_and_does_not_supersede() {
 /// B25: a life that was let in unheard and ended since is not the one to come
 /// back: another is made, and the candidacy goes on.
 #[test]
-fn a_life_that_ended_before_it_was_heard_of_is_replaced() {
+fn a_life_that_ended_before_the_join_was_answered_is_replaced() {
     let mut script = Script::new(WATCHED);
     script.stand("nightly");
     let first = join(&script).member;

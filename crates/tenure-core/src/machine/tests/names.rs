@@ -155,13 +155,13 @@ fn a_take_without_an_answer_is_repeated_with_its_nonce() {
     script.answer(Ok(joined()));
     let first = bind(&mut script);
     script.answer(Err(UNKNOWN));
-    assert!(answers(&script).is_empty(), "nobody is told what is not known");
+    assert!(answers(&script).is_empty(), "no caller is told what is not known");
     script.run_for(2_000);
     assert_eq!(bound(&mut script, 1).ops, first.ops);
     assert_eq!(answers(&script).len(), 1);
 }
 
-/// A name that somebody's transaction holds is asked for again; the others are answered.
+/// A name that an open transaction holds is asked for again; the others are answered.
 #[test]
 fn a_busy_name_is_repeated_and_keeps_no_other_waiting() {
     let mut script = Script::new(WATCHED);
@@ -308,7 +308,7 @@ fn a_binding_that_is_answered_too_late_is_not_believed() {
 
 /// A caller that stops waiting leaves no name behind.
 #[test]
-fn a_take_that_nobody_waits_for_is_dropped() {
+fn a_take_for_which_no_caller_waits_is_dropped() {
     let mut script = owning(&["a"]);
     script.feed(Input::Bind { ops: [take(2, "b"), take(3, "c")].into() });
     script.feed(Input::Bind { ops: [take(4, "d")].into() });
@@ -336,7 +336,7 @@ fn a_taken_name_is_an_answer() {
 /// Two callers of one process conflict too; but what this life owns without knowing it is
 /// dropped, and taken anew.
 #[test]
-fn a_binding_of_this_life_that_nobody_knows_of_is_dropped() {
+fn a_binding_of_this_life_that_no_caller_knows_of_is_dropped() {
     let mut script = owning(&["a"]);
     let me = script.me();
     script.feed(Input::Bind { ops: [take(2, "a"), take(3, "b")].into() });
@@ -384,7 +384,7 @@ fn a_change_that_finds_nothing_is_the_loss_of_the_name() {
 /// U4: a name that a late copy of a request bound is given back when a read shows it; what
 /// is owned or asked for, and what belongs to another life, is left alone.
 #[test]
-fn a_name_that_nobody_asked_for_is_dropped_when_it_is_found() {
+fn a_name_that_was_not_asked_for_is_dropped_when_it_is_found() {
     let mut script = owning(&["a"]);
     let life = script.me().incarnation;
     script.feed(Input::Bind { ops: [take(2, "b")].into() });

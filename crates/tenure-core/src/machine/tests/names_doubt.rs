@@ -77,7 +77,7 @@ fn a_store_of_another_era_is_asked_for_every_name_before_trust_is_stretched() {
     });
 }
 
-/// While the era stays, nothing is asked; nor when somebody asks something of the member.
+/// While the era stays, nothing is asked; nor when something is asked of the member.
 #[test]
 fn a_store_of_the_same_era_is_asked_for_no_name() {
     let mut script = owning(&["a"]);

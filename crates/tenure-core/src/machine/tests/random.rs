@@ -1,6 +1,6 @@
 //! Thousands of random lives: whatever is fed in whatever order, the machine
 //! neither panics nor spins, tells a story that holds together, and once the
-//! world is well again nobody is forgotten (B25) and nothing is left behind (B18).
+//! world is well again no candidate is forgotten (B25) and nothing is left behind (B18).
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -204,7 +204,7 @@ impl Run {
         let election = name(self.dice.pick(&ELECTIONS));
         let id = self.dice.pick(&["me", "other"]);
         let heir = Some(MemberId::new(id).unwrap()).filter(|_| self.dice.roll(2) == 0);
-        let life = self.world.somebody(&mut self.dice);
+        let life = self.world.some_life(&mut self.dice);
         let hint = match self.dice.roll(4) {
             0 => Hint::Anything,
             1 => Hint::Election(election),

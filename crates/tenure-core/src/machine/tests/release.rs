@@ -16,7 +16,7 @@ fn items(script: &Script) -> Vec<(ElectionName, Option<u64>)> {
 }
 
 /// B8: a resignation that failed is repeated until the store confirms it, and
-/// nobody bids for the election meanwhile.
+/// the machine does not bid for the election meanwhile.
 #[test]
 fn a_failed_resignation_is_repeated_until_confirmed() {
     let mut script = Script::leading(WATCHED, "nightly");
@@ -76,7 +76,7 @@ fn given_back_is_said_when_nothing_keeps_the_term_any_more() {
     }
 }
 
-/// B8: a release that nobody answers is given up and repeated.
+/// B8: a release that is not answered is given up and repeated.
 #[test]
 fn a_release_that_is_not_answered_is_repeated() {
     let mut script = Script::leading(WATCHED, "nightly");
@@ -160,7 +160,7 @@ fn a_win_after_the_withdrawal_is_given_back() {
 
 /// B18: a bid that was withdrawn while it was out may have come after the
 /// release of its candidacy: that is ended once more, so that no vacancy is kept
-/// for somebody who does not stand.
+/// for a member that does not stand.
 #[test]
 fn a_bid_that_overtakes_its_withdrawal_leaves_no_candidate_behind() {
     let mut script = Script::standing(WATCHED, "nightly");
@@ -196,7 +196,7 @@ fn withdrawing_an_unclear_bid_finds_out() {
     assert_eq!(items(&script), [(name("nightly"), Some(1))]);
 }
 
-/// B18: a term that the store has under our name and nobody here knows of is
+/// B18: a term that the store has under our name and the machine does not know is
 /// found by the count in the heartbeat, and given back.
 #[test]
 fn an_orphan_is_found_by_the_count_and_given_back() {

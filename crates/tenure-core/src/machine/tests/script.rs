@@ -312,7 +312,7 @@ impl Script {
     }
 }
 
-/// A view of `election` held by somebody else under `number`.
+/// A view of `election` held by another member under `number`.
 pub(super) fn held_by(election: &str, holder: MemberRef, number: u64, left: u64) -> ElectionView {
     ElectionView {
         number: TermNumber::new(number),

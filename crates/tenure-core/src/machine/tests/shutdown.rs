@@ -75,7 +75,7 @@ fn candidacies_end_with_the_shutdown() {
     });
 }
 
-/// B8: a leave that failed is tried again, a few times.
+/// B8: a leave that failed is repeated, a few times.
 #[test]
 fn a_leave_is_tried_three_times() {
     let mut script = Script::standing(WATCHED, "nightly");
@@ -129,7 +129,7 @@ fn nothing_is_accepted_afterwards() {
     assert_eq!(script.machine.next_wake(), None);
 }
 
-/// Somebody who was never there leaves without a word.
+/// A member that never joined leaves without a request.
 #[test]
 fn a_machine_that_never_joined_is_done_at_once() {
     let mut script = Script::new(WATCHED);

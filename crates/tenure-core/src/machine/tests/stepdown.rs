@@ -109,7 +109,7 @@ fn a_step_down_is_told_once() {
 #[test]
 fn a_hand_over_names_the_successor() {
     let successor = |script: &mut Script| {
-        let (to, grace) = released(script).successor.expect("somebody is named");
+        let (to, grace) = released(script).successor.expect("a successor is named");
         assert_eq!(grace, Duration::from_secs(10));
         to
     };

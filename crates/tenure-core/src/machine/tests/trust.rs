@@ -158,7 +158,7 @@ fn a_win_that_comes_too_late_is_given_back() {
     assert_eq!(script.elected(), [(name("nightly"), 2)]);
 }
 
-/// H3: a look that finds the term gone, or somebody else's, ends it at once.
+/// H3: a look that finds the term gone, or another's, ends it at once.
 #[test]
 fn superseded_means_lost_now() {
     let other = member("other", 1);

@@ -17,11 +17,11 @@ pub(super) struct World {
     counts: bool,
     member: Option<MemberRef>,
     ended: BTreeSet<Incarnation>,
-    elections: BTreeMap<ElectionName, Seat>,
+    elections: BTreeMap<ElectionName, Election>,
 }
 
 #[derive(Default)]
-struct Seat {
+struct Election {
     number: u64,
     holder: Option<MemberRef>,
     /// Who won last, by which attempt.
@@ -41,11 +41,11 @@ impl World {
     pub(super) fn ours(&self) -> BTreeMap<ElectionName, TermNumber> {
         let ours = self.elections.iter().filter(|(_, s)| s.holder.is_some());
         let ours = ours.filter(|(_, s)| s.holder == self.member);
-        ours.map(|(name, seat)| (name.clone(), TermNumber::new(seat.number))).collect()
+        ours.map(|(name, election)| (name.clone(), TermNumber::new(election.number))).collect()
     }
 
-    /// Somebody's life: the rival's, ours, or nobody's.
-    pub(super) fn somebody(&self, dice: &mut Dice) -> Incarnation {
+    /// Some life: the rival's, ours, or one that no member has.
+    pub(super) fn some_life(&self, dice: &mut Dice) -> Incarnation {
         let ours = self.member.as_ref().map(|me| me.incarnation);
         match dice.roll(3) {
             0 => ours.unwrap_or(Incarnation::from_u128(0)),
@@ -61,34 +61,34 @@ impl World {
         }
         let rival = member("other", OTHER);
         let at = dice.roll(3) as usize;
-        let Some(seat) = self.elections.values_mut().nth(at) else { return };
+        let Some(election) = self.elections.values_mut().nth(at) else { return };
         match dice.roll(5) {
-            0 if seat.holder.is_none() => {
-                seat.number += 1;
-                seat.won = Some((rival.incarnation, Nonce::new(0)));
-                seat.holder = Some(rival);
+            0 if election.holder.is_none() => {
+                election.number += 1;
+                election.won = Some((rival.incarnation, Nonce::new(0)));
+                election.holder = Some(rival);
             }
-            1 => seat.step_down = seat.holder.is_some(),
-            2 => seat.paused = !seat.paused,
+            1 => election.step_down = election.holder.is_some(),
+            2 => election.paused = !election.paused,
             _ => {
-                seat.holder.take_if(|holder| *holder == rival);
+                election.holder.take_if(|holder| *holder == rival);
             }
         }
     }
 
     /// The rival goes, and nothing is paused any more.
     pub(super) fn make_way(&mut self) {
-        for seat in self.elections.values_mut() {
-            seat.holder.take_if(|holder| holder.id.as_str() == "other");
-            seat.paused = false;
+        for election in self.elections.values_mut() {
+            election.holder.take_if(|holder| holder.id.as_str() == "other");
+            election.paused = false;
         }
     }
 
     fn end(&mut self) {
         let Some(member) = self.member.take() else { return };
         self.ended.insert(member.incarnation);
-        for seat in self.elections.values_mut() {
-            seat.holder.take_if(|holder| *holder == member);
+        for election in self.elections.values_mut() {
+            election.holder.take_if(|holder| *holder == member);
         }
     }
 
@@ -144,23 +144,24 @@ impl World {
     }
 
     fn bid(&mut self, me: &MemberRef, bid: &Bid) -> Claimed {
-        let seat = self.elections.entry(bid.election.clone()).or_default();
-        let ours = seat.holder.as_ref() == Some(me);
-        let last = seat.won.filter(|(life, _)| *life == me.incarnation).map(|(_, nonce)| nonce);
+        let election = self.elections.entry(bid.election.clone()).or_default();
+        let ours = election.holder.as_ref() == Some(me);
+        let last = election.won.filter(|(life, _)| *life == me.incarnation).map(|(_, nonce)| nonce);
         let repeated = last == Some(bid.nonce);
         let late = last.is_some_and(|nonce| nonce > bid.nonce);
-        let free = (ours || seat.holder.is_none()) && !seat.paused && bid.priority.may_lead();
+        let free =
+            (ours || election.holder.is_none()) && !election.paused && bid.priority.may_lead();
         if !repeated && !late && free {
-            seat.number += 1;
-            seat.step_down = false;
-            seat.holder = Some(me.clone());
-            seat.won = Some((me.incarnation, bid.nonce));
+            election.number += 1;
+            election.step_down = false;
+            election.holder = Some(me.clone());
+            election.won = Some((me.incarnation, bid.nonce));
         } else if !(repeated && ours) {
             return Claimed::Held(self.view(&bid.election));
         }
         Claimed::Won(Term {
             election: bid.election.clone(),
-            number: TermNumber::new(seat.number),
+            number: TermNumber::new(election.number),
             member: me.clone(),
             elected_at: Timestamp::default(),
         })
@@ -168,9 +169,9 @@ impl World {
 
     fn release(&mut self, release: &Release) -> Reply {
         for item in &release.items {
-            let Some(seat) = self.elections.get_mut(&item.election) else { continue };
-            if item.number == Some(TermNumber::new(seat.number)) {
-                seat.holder.take_if(|holder| *holder == release.member);
+            let Some(election) = self.elections.get_mut(&item.election) else { continue };
+            if item.number == Some(TermNumber::new(election.number)) {
+                election.holder.take_if(|holder| *holder == release.member);
             }
         }
         Reply::Release
@@ -189,21 +190,21 @@ impl World {
         Reply::Read(Snapshot { elections, ..Snapshot::default() })
     }
 
-    fn view(&self, election: &ElectionName) -> ElectionView {
-        let Some(seat) = self.elections.get(election) else {
-            return ElectionView::vacant(election.clone());
+    fn view(&self, name: &ElectionName) -> ElectionView {
+        let Some(election) = self.elections.get(name) else {
+            return ElectionView::vacant(name.clone());
         };
-        let number = TermNumber::new(seat.number);
+        let number = TermNumber::new(election.number);
         let reason = Note::default();
         let by = Note::default();
         let to = None;
         let asked = StepDown { number, reason, by, to };
-        let view = match &seat.holder {
-            Some(holder) => held_by(election.as_str(), holder.clone(), seat.number, 7_000),
-            None => ElectionView { number, ..ElectionView::vacant(election.clone()) },
+        let view = match &election.holder {
+            Some(holder) => held_by(name.as_str(), holder.clone(), election.number, 7_000),
+            None => ElectionView { number, ..ElectionView::vacant(name.clone()) },
         };
-        let step_down = Some(asked).filter(|_| seat.step_down && seat.holder.is_some());
-        let paused = seat.paused.then(Pause::default);
+        let step_down = Some(asked).filter(|_| election.step_down && election.holder.is_some());
+        let paused = election.paused.then(Pause::default);
         ElectionView { step_down, paused, ..view }
     }
 }

@@ -14,7 +14,7 @@ const WHO: [(&str, &str); 5] = [
     ("{t}", "60000000"),
 ];
 
-/// `a` leads e and f under one number, `b` and `c` are next; `d` is nobody's rival.
+/// `a` leads e and f under one number, `b` and `c` are next; `d` has no rival.
 const SCENE: [&str; 10] = [
     "join('{ns}', {a}, {t}, '{h:1}', 'm')",
     "join('{ns}', {b}, {t}, p_takes_over => true)",
@@ -152,7 +152,7 @@ pub async fn what_a_verb_does_is_done_to_nothing_else(at: Spot) {
 
 /// C40: a term that is fenced at this moment is given back at once and not handed over, also
 /// beside others of the same number that are not fenced.
-pub async fn a_fenced_term_is_waited_for_by_nobody(at: Spot) {
+pub async fn no_release_waits_for_a_fenced_term(at: Spot) {
     let scene = Scene::of(&at).await;
     let other = Scene { client: at.client().await, schema: at.schema.clone() };
     scene.run("SET statement_timeout = '3s'").await;

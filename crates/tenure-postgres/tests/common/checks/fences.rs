@@ -118,7 +118,7 @@ pub async fn a_fence_passes_for_exactly_one_term(at: Spot) {
     }
 }
 
-/// The same of names; and one that is fenced is busy for everybody else.
+/// The same of names; and one that is fenced is busy for all others.
 pub async fn a_fence_passes_for_exactly_one_binding(at: Spot) {
     let scene = scene(&at).await;
     let fence = |with: &str| format!("SELECT {{s}}.fence_name({with})");
@@ -173,7 +173,7 @@ pub async fn a_fence_passes_for_exactly_one_binding(at: Spot) {
 /// A role that is let in may call the verbs of this schema, and nothing else.
 pub async fn a_role_is_let_in_to_the_verbs_alone(at: Spot) {
     let scene = Scene::of(&at).await;
-    assert!(scene.said("SELECT {s}.grant_to('nobody at all')").await.starts_with("42704"));
+    assert!(scene.said("SELECT {s}.grant_to('no such role')").await.starts_with("42704"));
     let role = format!("let_in_{}", at.schema);
     let all = "SELECT string_agg(n.nspname || '.' || p.proname, ' ' ORDER BY p.proname) \
                FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace \

@@ -71,8 +71,8 @@ pub fn all() -> Vec<(&'static str, Check)> {
         ("specific_apart what_a_verb_does_is_done_to_nothing_else", |at| {
             Box::pin(apart::what_a_verb_does_is_done_to_nothing_else(at))
         }),
-        ("specific_apart a_fenced_term_is_waited_for_by_nobody", |at| {
-            Box::pin(apart::a_fenced_term_is_waited_for_by_nobody(at))
+        ("specific_apart no_release_waits_for_a_fenced_term", |at| {
+            Box::pin(apart::no_release_waits_for_a_fenced_term(at))
         }),
         ("specific_told names_are_told_of_if_they_changed_and_not_too_often", |at| {
             Box::pin(names::names_are_told_of_if_they_changed_and_not_too_often(at))
@@ -83,8 +83,8 @@ pub fn all() -> Vec<(&'static str, Check)> {
         ("specific_told a_row_that_is_held_is_left_for_later", |at| {
             Box::pin(names::a_row_that_is_held_is_left_for_later(at))
         }),
-        ("specific_waits what_changes_a_namespace_waits_for_whoever_is_in_it", |at| {
-            Box::pin(waits::what_changes_a_namespace_waits_for_whoever_is_in_it(at))
+        ("specific_waits what_changes_a_namespace_waits_for_the_step_that_is_in_it", |at| {
+            Box::pin(waits::what_changes_a_namespace_waits_for_the_step_that_is_in_it(at))
         }),
         ("specific_waits a_heartbeat_waits_for_its_row_as_long_as_it_may", |at| {
             Box::pin(waits::a_heartbeat_waits_for_its_row_as_long_as_it_may(at))

@@ -1,4 +1,4 @@
-//! Who is told of names, what is forgotten of them, and whose locks hold up nobody.
+//! Who is told of names, what is forgotten of them, and whose locks delay no other.
 
 use tokio_postgres::{Client, SimpleQueryMessage};
 
@@ -54,7 +54,7 @@ impl Scene {
 }
 
 /// Q11: a change is told at once, another one right behind it is not; who was answered so
-/// tells it later, once; and nobody is told when the queue is half full.
+/// tells it later, once; and nothing is told when the queue is half full.
 pub async fn names_are_told_of_if_they_changed_and_not_too_often(at: Spot) {
     let scene = Scene::of(&at).await;
     // All of this is taken back.
@@ -123,7 +123,7 @@ pub async fn what_was_dropped_long_ago_is_forgotten(at: Spot) {
     assert_eq!(scene.one(kept).await, "default young, other old");
 }
 
-/// A row that somebody holds is left for later, and holds up nobody who does not need it.
+/// A row that another holds is left for later, and delays no caller that does not need it.
 pub async fn a_row_that_is_held_is_left_for_later(at: Spot) {
     let scene = Scene::of(&at).await;
     let other = Scene { client: at.client().await, schema: at.schema.clone() };

@@ -75,20 +75,20 @@ pub async fn a_name_that_cannot_be_bound_is_refused_by_the_rule_it_breaks(at: Sp
     for good in ["x".repeat(200), "\u{e9}".repeat(100), "\u{9078}\u{6319}".into(), "a b".into()] {
         cases.push((bind(&format!("ARRAY['{good}'], ARRAY[1], ARRAY['take']")), ""));
     }
-    let nobody = "'default', NULL, NULL, NULL";
+    let no_member = "'default', NULL, NULL, NULL";
     cases.extend([
         (bind("ARRAY[NULL], ARRAY[1], ARRAY['take']"), NAME),
         (bind("ARRAY['n'], ARRAY[NULL]::bigint[], ARRAY['take']"), "each change of a name"),
         (one("NULL", ""), "a name is taken by take or post"),
         (one("'seize'", ""), "a name is taken by take or post"),
-        (bind_as(nobody, "ARRAY['n'], ARRAY[1], ARRAY['take']"), "a name is taken or changed"),
+        (bind_as(no_member, "ARRAY['n'], ARRAY[1], ARRAY['take']"), "a name is taken or changed"),
         (
-            bind_as(nobody, "ARRAY['n'], ARRAY[1], ARRAY['change'], p_tokens => ARRAY[1]"),
+            bind_as(no_member, "ARRAY['n'], ARRAY[1], ARRAY['change'], p_tokens => ARRAY[1]"),
             "a name is taken or changed",
         ),
-        (bind_as(nobody, "ARRAY['n'], ARRAY[1], ARRAY['post']"), ""),
-        (bind_as(nobody, "ARRAY['n'], ARRAY[1], ARRAY['repost'], p_tokens => ARRAY[1]"), ""),
-        (bind_as(nobody, "ARRAY['n'], ARRAY[1], ARRAY['drop'], p_tokens => ARRAY[1]"), ""),
+        (bind_as(no_member, "ARRAY['n'], ARRAY[1], ARRAY['post']"), ""),
+        (bind_as(no_member, "ARRAY['n'], ARRAY[1], ARRAY['repost'], p_tokens => ARRAY[1]"), ""),
+        (bind_as(no_member, "ARRAY['n'], ARRAY[1], ARRAY['drop'], p_tokens => ARRAY[1]"), ""),
         (one("'take'", ""), ""),
         (one("'post'", ""), ""),
     ]);

@@ -12,7 +12,7 @@ const WHO: [(&str, &str); 8] = [
     ("{d}", "'d', '00000000-0000-0000-0000-00000000000d'"),
     // A life of b's that is over, and a member that never was.
     ("{old}", "'b', '00000000-0000-0000-0000-0000000000bb'"),
-    ("{nobody}", "'z', '00000000-0000-0000-0000-0000000000ff'"),
+    ("{stranger}", "'z', '00000000-0000-0000-0000-0000000000ff'"),
     ("{none}", "NULL, NULL"),
     ("{t}", "60000000"),
 ];
@@ -116,7 +116,7 @@ pub async fn no_number_is_below_the_clock_of_another_start(at: Spot) {
 }
 
 /// M6: a member that has seen more than there is raises the era before a number is given out;
-/// nobody else does, and nobody does who only gives something back.
+/// no other request does, nor one that only gives something back.
 pub async fn who_has_seen_more_raises_the_era(at: Spot) {
     let scene = Scene::of(&at).await;
     let era = "SELECT era FROM {s}.settings";
@@ -124,7 +124,7 @@ pub async fn who_has_seen_more_raises_the_era(at: Spot) {
         format!("SELECT {{s}}.bind('one', {who}, '{{{name}}}', '{{7}}', '{{post}}', {with})")
     };
     let b = "{b}, {t}";
-    let nobody = "{none}, NULL";
+    let no_member = "{none}, NULL";
     let release = |who: &str, with: &str| {
         format!("SELECT {{s}}.release('one', {who}, '{{e}}', '{{1}}', {with})")
     };
@@ -136,7 +136,7 @@ pub async fn who_has_seen_more_raises_the_era(at: Spot) {
         (release("{a}", over), "1"),
         (release("{a}", "p_seen => 1000"), "0"),
         (release("{a}", &format!("p_hand_over_us => {{t}}, p_seen => {seq}")), "0"),
-        (release("{nobody}", over), "0"),
+        (release("{stranger}", over), "0"),
         (release("{old}", over), "0"),
         // It is a member of the other namespace alone.
         (release("{d}", over), "0"),
@@ -144,14 +144,14 @@ pub async fn who_has_seen_more_raises_the_era(at: Spot) {
         (bind(b, "y", &format!("p_seen => {seq}")), "0"),
         (bind(b, "y", "p_known => 1000"), "1"),
         (bind(b, "y", "p_known => 1"), "0"),
-        (bind(nobody, "y", "p_seen => 1000"), "0"),
-        (bind(nobody, "y", "p_known => 1000"), "0"),
-        (bind("{nobody}, {t}", "y", "p_seen => 1000"), "0"),
+        (bind(no_member, "y", "p_seen => 1000"), "0"),
+        (bind(no_member, "y", "p_known => 1000"), "0"),
+        (bind("{stranger}, {t}", "y", "p_seen => 1000"), "0"),
         // Also where the name is taken, and nothing is changed.
         (taken("p_seen => 1000"), "1"),
         (taken("p_known => 1000"), "1"),
         (taken("p_known => 1"), "0"),
-        (bind(nobody, "x", "p_known => 1000"), "0"),
+        (bind(no_member, "x", "p_known => 1000"), "0"),
         ("SELECT {s}.claim('one', {b}, {t}, '{f}', '{1}', '{1}', p_seen => 1000)".into(), "1"),
         ("SELECT {s}.join('one', {d}, {t}, p_seen => 1000)".into(), "1"),
         (format!("SELECT {{s}}.join('one', {{d}}, {{t}}, p_seen => {seq})"), "0"),
@@ -190,7 +190,7 @@ pub async fn a_caller_that_is_over_is_told_so(at: Spot) {
         assert_eq!(scene.after(&[condemned], &c).await, "ended");
         assert_eq!(scene.after(&[expired], &bind("two", "{c}", name, "")).await, as_usual);
         assert_eq!(scene.after(&[], &bind("one", "{old}", name, "")).await, "superseded");
-        assert_eq!(scene.after(&[], &bind("one", "{nobody}", name, "")).await, "ended");
+        assert_eq!(scene.after(&[], &bind("one", "{stranger}", name, "")).await, "ended");
         // It is a member of the other namespace alone.
         assert_eq!(scene.after(&[], &bind("one", "{d}", name, "")).await, "ended");
         let fenced = bind("one", "{c}", name, &format!("{fence}1"));
@@ -274,9 +274,9 @@ pub async fn an_answer_that_changes_nothing_waits_as_a_write(at: Spot) {
     let scene = Scene::of(&at).await;
     let writes = "SELECT pg_current_xact_id_if_assigned() IS NOT NULL";
     let waits = [
-        "SELECT {s}.release('one', {nobody}, '{e}', '{1}')",
+        "SELECT {s}.release('one', {stranger}, '{e}', '{1}')",
         "SELECT {s}.release('one', {b}, '{e}', '{1}', p_hand_over_us => {t})",
-        "SELECT {s}.leave('one', {nobody})",
+        "SELECT {s}.leave('one', {stranger})",
         "SELECT {s}.leave('one', {old})",
         "SELECT {s}.leave('one', {d})",
         "SELECT {s}.resume('one', 'e')",
@@ -313,7 +313,7 @@ pub async fn a_claim_answers_each_bid(at: Spot) {
         )
     };
     assert_eq!(scene.after(&[], &asked("{c}")).await, "1 held e, 2 won 1 t");
-    assert_eq!(scene.after(&[], &asked("{nobody}")).await, "0 ended");
+    assert_eq!(scene.after(&[], &asked("{stranger}")).await, "0 ended");
     assert_eq!(scene.after(&[], &asked("{old}")).await, "0 superseded");
     // A number that is missing ends the candidacy alone, wherever it is missing.
     let stands = "SELECT count(*) FROM {s}.candidates WHERE member = 'b'";

@@ -24,7 +24,7 @@ const SCENE: [&str; 7] = [
     "UPDATE {s}.members SET expires_at = now() - interval '1 s' WHERE id = 'dead'",
 ];
 
-/// What changes elections or ends a life does so while nobody else does.
+/// What changes elections or ends a life does so while no other request does.
 const ENTER: [&str; 17] = [
     "{s}.join('default', {k}, 60000000, p_wait_ms => 50)",
     "{s}.join('default', {m}, 60000000, p_wait_ms => 50)",
@@ -45,7 +45,7 @@ const ENTER: [&str; 17] = [
     "{s}.step_down('default', 'f', 'o')",
 ];
 
-/// What waits for nobody who is in the namespace.
+/// What waits for no transaction that is in the namespace.
 const PASS: [&str; 12] = [
     "{s}.heartbeat('default', {m}, 60000000, 50)",
     "{s}.leave('default', {k}, 50)",
@@ -53,7 +53,7 @@ const PASS: [&str; 12] = [
     "{s}.bind('default', {n}, 60000000, '{y}', '{1}', '{take}', p_wait_ms => 50)",
     "{s}.purge('default', 0, p_dry_run => true, p_wait_ms => 50)",
     "{s}.try_lead('default', 'f', 'o', '60 s')",
-    "{s}.step_down('default', 'f', 'nobody')",
+    "{s}.step_down('default', 'f', 'stranger')",
     "{s}.fence('default', 'e', 1)",
     "{s}.read('default')",
     "{s}.look('default', 'e', {n})",
@@ -77,7 +77,7 @@ async fn scene(at: &Spot) -> Client {
     client
 }
 
-/// Calls it as somebody who does not wait for ever, and takes it back. The code, if it failed.
+/// Calls it as a client that does not wait for ever, and takes it back. The code, if it failed.
 async fn call(client: &Client, verb: &str, schema: &str) -> Option<String> {
     client.batch_execute("BEGIN; SET LOCAL statement_timeout = '3s'").await.unwrap();
     if verb.contains("try_lead") || verb.contains("step_down('default', 'f'") {
@@ -90,7 +90,7 @@ async fn call(client: &Client, verb: &str, schema: &str) -> Option<String> {
 
 /// C41: whatever changes an election waits for a step in the namespace, as long as it
 /// may; all else does not, and everything goes on afterwards.
-pub async fn what_changes_a_namespace_waits_for_whoever_is_in_it(at: Spot) {
+pub async fn what_changes_a_namespace_waits_for_the_step_that_is_in_it(at: Spot) {
     let client = scene(&at).await;
     let mut other = at.client().await;
     let tx = other.transaction().await.unwrap();
@@ -108,7 +108,7 @@ pub async fn what_changes_a_namespace_waits_for_whoever_is_in_it(at: Spot) {
     }
 }
 
-/// A row that somebody holds is waited for as long as the caller may wait.
+/// A row that another holds is waited for as long as the caller may wait.
 pub async fn a_heartbeat_waits_for_its_row_as_long_as_it_may(at: Spot) {
     let client = scene(&at).await;
     let mut other = at.client().await;

@@ -47,7 +47,7 @@ pub enum Observed {
         /// catches up.
         profile: Profile,
     },
-    /// Nobody leads.
+    /// The election has no leader.
     Vacant {
         /// The newest term there was.
         number: TermNumber,
@@ -63,7 +63,7 @@ pub enum Observed {
         /// The candidate to hand over to.
         to: Option<MemberId>,
     },
-    /// Nobody is newly elected for now.
+    /// No member is newly elected for now.
     Paused(Pause),
     /// The pause was lifted.
     Resumed,
@@ -101,7 +101,7 @@ pub enum Observed {
 /// assert!(matches!(first.observed, Observed::Vacant { .. }));
 /// let _leadership = election.campaign().await?;
 /// let Some(Observed::Leads { profile, .. }) = observer.next().await.map(|o| o.observed) else {
-///     panic!("somebody leads")
+///     panic!("a member leads")
 /// };
 /// assert_eq!(profile.endpoints(), ["10.0.0.7:80"]);
 /// # Ok(()) })

@@ -16,7 +16,7 @@ use super::{Observation, Observed};
 
 /// How many observations one observer may be behind before it skips some.
 const KEPT: usize = 256;
-/// The same for one who resumes, and may have much to catch up on.
+/// The same for an observer that resumes, and may have much to catch up on.
 const KEPT_TO_RESUME: usize = 4096;
 
 /// One observed election, shared by all its observers.
@@ -34,7 +34,7 @@ struct Known {
     /// Whether the state at [`seq`](Self::seq) is known, so that journal
     /// entries after it say the rest.
     seen: bool,
-    /// Whether observers were told who leads, or that nobody does.
+    /// Whether observers were told who leads, or that the election is vacant.
     told: bool,
     /// Up to where the journal is contained in this.
     seq: Seq,
@@ -54,7 +54,7 @@ struct Known {
 
 impl Known {
     fn post(&self, observation: Observation) {
-        // An error only says that nobody listens any more.
+        // An error only says that no observer is left.
         let _ = self.news.as_ref().map(|news| news.send(Arc::new(observation)));
     }
 
@@ -196,7 +196,7 @@ impl Track {
                 known.ends_at = None;
                 known.post_present();
             }
-            // A newer number than is known: one who resumes knows the leader
+            // A newer number than is known: an observer that resumes knows the leader
             // from an earlier life.
             Happening::Released { number, .. } if *number >= known.number => {
                 let news = known.leader.take().is_some() || *number > known.number;
@@ -341,7 +341,7 @@ impl Known {
         self.ends_at = Some(end);
     }
 
-    /// Says that the leader's ttl ran out, if somebody wants to know.
+    /// Says that the leader's ttl ran out, if an observer asked for it.
     fn post_expired(&self) {
         if self.renewals && self.told {
             let observed = Observed::Expired { number: self.number };

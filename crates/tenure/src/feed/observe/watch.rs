@@ -52,7 +52,7 @@ impl Drop for Arrivals {
 impl Observations {
     /// The track of an election; a private one for an observer that resumes,
     /// since it must hear again what the others have heard. It is subscribed
-    /// to before anybody can post to it or forget it.
+    /// to before the task can post to it or forget it.
     pub(super) fn watch(
         &self,
         client: &Client,
@@ -148,7 +148,7 @@ impl Watch {
         }
     }
 
-    /// One thing at a time. `false` when nobody can ask for anything any more.
+    /// One thing at a time. `false` when no observer can ask for anything any more.
     async fn turn(&mut self, entries: &mut Option<Entries>) -> tenure_store::Result<bool> {
         while let Some((election, track)) = self.resuming.last().cloned() {
             self.catch_up(&election, &track).await?;
@@ -159,7 +159,7 @@ impl Watch {
             self.look_now().await?;
         }
         if self.tracks.is_empty() {
-            // Nobody observes: the journal need not be read.
+            // There is no observer: the journal need not be read.
             *entries = None;
             self.cursor = None;
         } else if entries.is_none() {
@@ -359,7 +359,7 @@ impl Watch {
 
     fn forget_unwatched(&mut self) {
         let mut shared = self.shared_tracks.lock().unwrap_or_else(PoisonError::into_inner);
-        // Under the lock of `Observations::watch`, nobody subscribes meanwhile.
+        // Under the lock of `Observations::watch`, no observer subscribes meanwhile.
         self.tracks.retain(|election, tracks| {
             tracks.retain(|track| {
                 let watched = track.is_watched();

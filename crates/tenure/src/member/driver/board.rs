@@ -1,4 +1,4 @@
-//! What the driver's thread posts for everybody to read: the reigns of this
+//! What the driver's thread posts for all handles to read: the reigns of this
 //! member, the changes between them in order, and how the store is doing.
 
 use std::collections::{BTreeMap, HashMap};
@@ -27,7 +27,7 @@ pub(crate) struct Board {
 struct Posted {
     reigns: HashMap<ElectionName, Arc<Reign>>,
     /// One for each election with subscribers: however much happens in others,
-    /// nobody is behind because of it.
+    /// no subscriber falls behind because of it.
     listeners: HashMap<ElectionName, broadcast::Sender<Arc<PostedChange>>>,
 }
 
@@ -46,7 +46,7 @@ impl Posted {
         if let Some(listeners) = self.listeners.get(election)
             && listeners.send(Arc::new(change)).is_err()
         {
-            // Nobody listens any more.
+            // No subscriber is left.
             self.listeners.remove(election);
         }
     }
@@ -120,7 +120,7 @@ impl Board {
     }
 
     /// Tells the reign and then the others, in one step: a subscriber sees it
-    /// in the present state or hears of it, not both.
+    /// in the present state or is told, not both.
     pub(super) fn stopping(&self, reign: &Reign, reason: StopReason, drain_until: Mono) {
         let mut posted = lock(&self.posted);
         reign.stop(reason.clone(), drain_until);
@@ -128,7 +128,7 @@ impl Board {
     }
 
     /// Takes the reign down. The caller has ended it already: what holds it
-    /// knows before anybody is told here.
+    /// knows before any subscriber is told here.
     pub(super) fn lost(&self, election: &ElectionName, reason: LostReason) {
         let mut posted = lock(&self.posted);
         posted.reigns.remove(election);

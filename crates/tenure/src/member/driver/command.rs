@@ -34,7 +34,7 @@ pub(crate) enum Command {
     },
     /// Operations on names, asked for together.
     Bind(Vec<NameCommand>),
-    /// Nobody waits for this operation any more.
+    /// The caller no longer waits for this operation.
     WithdrawName {
         name: Name,
         ticket: u64,
@@ -78,14 +78,14 @@ pub(crate) type CampaignOutcome = Result<Campaigned>;
 /// Where the outcome of a campaign goes.
 #[derive(Debug)]
 pub(crate) enum OutcomeSender {
-    /// To one who stands for this election.
+    /// To a caller that stands for this election.
     One(oneshot::Sender<CampaignOutcome>),
-    /// To one who stands for many.
+    /// To a caller that stands for many.
     Among(mpsc::UnboundedSender<(ElectionName, CampaignOutcome)>),
 }
 
 impl OutcomeSender {
-    /// `false` if nobody waits for it any more.
+    /// `false` if the caller no longer waits for it.
     pub(super) fn send(self, election: &ElectionName, outcome: CampaignOutcome) -> bool {
         match self {
             OutcomeSender::One(reply) => reply.send(outcome).is_ok(),

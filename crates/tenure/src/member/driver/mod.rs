@@ -85,7 +85,7 @@ impl Driver {
                 Some(answered) = replies.recv() => self.on_answered(answered),
                 command = commands.recv(), if open => match command {
                     Some(command) => self.on_command(command),
-                    // Nobody holds a handle any more: leave in order.
+                    // The application has dropped all its handles: leave in order.
                     None => {
                         open = false;
                         self.feed(Input::Shutdown);
@@ -96,7 +96,7 @@ impl Driver {
             self.end_impatient();
             self.board.health().standing = self.waits.campaigns();
         }
-        // Somebody may have asked to shut down while the last answer came in.
+        // A shutdown may have been asked for while the last answer came in.
         commands.close();
         while let Some(command) = commands.recv().await {
             if let Command::Shutdown { done } = command {
@@ -191,7 +191,7 @@ impl Driver {
             Command::LetGoOfName { name, token } => self.let_go_of_name(name, token),
             Command::Confirm { term, confirm } => self.confirm(term, confirm),
             Command::Turn { done } => {
-                // One who no longer waits is not told.
+                // A caller that no longer waits is not told.
                 let _ = done.send(());
             }
             Command::Idle { done } => {
@@ -347,7 +347,7 @@ impl Driver {
         self.board.elected(reign.clone());
         self.metrics.record(Metric::Elected { election: election.clone(), number });
         let told = campaign.is_some_and(|c| c.reply.send(&election, Ok(Campaigned::Won(reign))));
-        // Nobody waits any more: give it back at once.
+        // The caller no longer waits: give it back at once.
         if !told && let Some(input) = self.forsake(&election) {
             self.machine.handle(self.time.now(), input);
         }

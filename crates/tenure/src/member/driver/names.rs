@@ -37,7 +37,7 @@ pub(super) struct NameWaits {
 }
 
 impl NameWaits {
-    /// However the loop ends, nobody is left believing to own a name.
+    /// However the loop ends, no handle is left believing to own a name.
     pub(super) fn end(&mut self) {
         for (_, owned) in self.owned.drain() {
             owned.end(LostReason::TrustEnded);
@@ -94,7 +94,7 @@ impl Driver {
         self.names.owned.insert(name.clone(), owned.clone());
         let told = reply.is_some_and(|reply| reply.send(NameOutcome::Owned(owned)).is_ok());
         if !told {
-            // Nobody waits any more: give it back at once.
+            // The caller no longer waits: give it back at once.
             let ops = [unwatched_drop(name, token)].into();
             self.machine.handle(self.time.now(), Input::Bind { ops });
         }
@@ -116,7 +116,7 @@ impl Driver {
     }
 }
 
-/// Ticket 0 is nobody's.
+/// No caller has ticket 0.
 fn unwatched_drop(name: Name, token: Token) -> NameOp {
     NameOp { ticket: 0, name, wish: NameWish::Drop { token }, fence: None }
 }

@@ -2,15 +2,15 @@
 //! process has in any number of namespaces.
 //!
 //! The thread ends with the last of its drivers. A member that is to be started takes a
-//! [`Seat`] first, and none is given out once the last one is gone, so that each of these
+//! [`Share`] first, and none is given out once the last one is gone, so that each of these
 //! has one outcome:
 //!
-//! - **A second namespace is begun while the only member shuts down.** Either its seat is
+//! - **A second namespace is begun while the only member shuts down.** Either its share is
 //!   taken first, and the shutdown does not wait for the thread, or the connection is
-//!   closed, and the newcomer is told so. One with a seat whose plan arrives after the
+//!   closed, and the newcomer is told so. One with a share whose plan arrives after the
 //!   thread has gone is told the same.
 //! - **A member is dropped, not shut down, while another goes on.** Its driver leaves in
-//!   the background and its seat goes with it; the thread stays for the other.
+//!   the background and its share goes with it; the thread stays for the other.
 //! - **The caller stops waiting while the store is opened.** The thread sees it and ends.
 
 use std::collections::HashMap;
@@ -76,7 +76,7 @@ pub(crate) struct Connection {
     newcomers: mpsc::UnboundedSender<Newcomer>,
     #[cfg_attr(not(unix), allow(dead_code))]
     pub(crate) locks: LivenessLocks,
-    seats: Arc<AtomicUsize>,
+    shares: Arc<AtomicUsize>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Its sender is gone once the thread has nothing left to do.
     ended: watch::Receiver<()>,
@@ -84,9 +84,9 @@ pub(crate) struct Connection {
 
 /// The right to run one driver on a connection.
 #[derive(Debug)]
-pub(crate) struct Seat(Arc<AtomicUsize>);
+pub(crate) struct Share(Arc<AtomicUsize>);
 
-impl Drop for Seat {
+impl Drop for Share {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -97,13 +97,13 @@ impl Drop for Seat {
 struct Newcomer {
     plan: Plan,
     seed: u128,
-    seat: Seat,
+    share: Share,
     ready: oneshot::Sender<Result<Started>>,
 }
 
 impl Connection {
     /// Starts a thread, and opens the store on it.
-    pub(crate) async fn open(reach: Reach) -> Result<(Arc<Self>, Seat)> {
+    pub(crate) async fn open(reach: Reach) -> Result<(Arc<Self>, Share)> {
         let (newcomers, arrivals) = mpsc::unbounded_channel();
         let (ready, opened) = oneshot::channel();
         let (alive, ended) = watch::channel(());
@@ -115,31 +115,31 @@ impl Connection {
             })
             .map_err(|source| Error::System { what: "starting a thread", source })?;
         let locks = opened.await.map_err(|_| Error::ShutDown)??;
-        let seats = Arc::new(AtomicUsize::new(1));
-        let seat = Seat(seats.clone());
+        let shares = Arc::new(AtomicUsize::new(1));
+        let share = Share(shares.clone());
         let thread = Mutex::new(Some(thread));
-        Ok((Arc::new(Self { newcomers, locks, seats, thread, ended }), seat))
+        Ok((Arc::new(Self { newcomers, locks, shares, thread, ended }), share))
     }
 
-    /// A seat for one more member, unless the last one is gone.
-    pub(crate) fn seat(&self) -> Result<Seat> {
-        let more = |seats: usize| (seats > 0).then(|| seats + 1);
-        let taken = self.seats.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
-        taken.map(|_| Seat(self.seats.clone())).map_err(|_| Error::ShutDown)
+    /// A share for one more member, unless the last one is gone.
+    pub(crate) fn share(&self) -> Result<Share> {
+        let more = |shares: usize| (shares > 0).then(|| shares + 1);
+        let taken = self.shares.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
+        taken.map(|_| Share(self.shares.clone())).map_err(|_| Error::ShutDown)
     }
 
     /// Starts a driver on the connection's thread.
-    pub(crate) async fn start(&self, plan: Plan, seat: Seat) -> Result<Started> {
+    pub(crate) async fn start(&self, plan: Plan, share: Share) -> Result<Started> {
         let seed = u128::from_ne_bytes(random()?);
         let (ready, started) = oneshot::channel();
-        let newcomer = Newcomer { plan, seed, seat, ready };
+        let newcomer = Newcomer { plan, seed, share, ready };
         self.newcomers.send(newcomer).map_err(|_| Error::ShutDown)?;
         started.await.map_err(|_| Error::ShutDown)?
     }
 
     /// Waits for the thread, if no member is left to run on it.
     pub(crate) async fn ended(&self) {
-        if self.seats.load(Ordering::Acquire) > 0 {
+        if self.shares.load(Ordering::Acquire) > 0 {
             return;
         }
         wait_for_end(&self.ended).await;
@@ -208,7 +208,7 @@ async fn run_members(store: &SharedStore, mut arrivals: mpsc::UnboundedReceiver<
 
 impl Newcomer {
     fn start(self, store: &SharedStore, feeds: &Feeds, drivers: &mut JoinSet<()>) {
-        let Self { plan: Plan { party, profile, metrics }, seed, seat, ready } = self;
+        let Self { plan: Plan { party, profile, metrics }, seed, share, ready } = self;
         let time = party.time.clone();
         let timer = match Timer::new(time.clone()) {
             Ok(timer) => timer,
@@ -247,8 +247,8 @@ impl Newcomer {
         // A task of its own, which wakes without a look at the whole runtime.
         drivers.spawn(async move {
             driver.run(timer, take_commands, take_replies).await;
-            // In this order: a caller that sees the end of the driver sees its seat free.
-            drop(seat);
+            // In this order: a caller that sees the end of the driver sees its share free.
+            drop(share);
             drop(alive);
         });
     }

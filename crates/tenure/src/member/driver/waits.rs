@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::{OutcomeSender, Patience};
 
-/// Everybody who waits.
+/// All callers that wait.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     campaigns: HashMap<ElectionName, Campaign>,
@@ -100,7 +100,7 @@ impl Waits {
         self.owed.insert(term);
     }
 
-    /// Somebody wants to know when `term` is given back; at once if it is.
+    /// A caller waits until `term` is given back; at once if it is.
     pub(super) fn confirm(
         &mut self,
         term: TermRef,

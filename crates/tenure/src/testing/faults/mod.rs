@@ -90,7 +90,7 @@ impl FaultyStore {
         self.control.change(|state| state.hints = fault);
     }
 
-    /// Gives a hint that nothing stands behind to everybody who follows
+    /// Gives a hint that nothing stands behind to all that follow
     /// (rule N1).
     pub fn forge(&self, hint: Hint) {
         self.control.change(|state| state.forged.push(hint));
@@ -103,7 +103,7 @@ impl FaultyStore {
     }
 
     /// Delivers the requests that [`Fault::Late`] kept back, oldest first, and
-    /// says how many there were. Their answers reach nobody.
+    /// says how many there were. Their answers are dropped.
     pub async fn deliver_late(&self) -> Result<usize> {
         let late = self.control.change(|state| std::mem::take(&mut state.late));
         for (ns, request) in &late {

@@ -135,7 +135,7 @@ fn without_a_journal_looks_say_everything() {
     assert_eq!(told(&mut news), ["-0", "+1", "-1", "+3"]);
 }
 
-/// One who resumes hears what became of a leader it knew, then how things
+/// An observer that resumes is told what became of a leader it knew, then how things
 /// stand.
 #[test]
 fn one_who_resumes_hears_what_it_missed() {

@@ -5,13 +5,13 @@ use std::io;
 
 use crate::{guardian, stage};
 
-/// How a helper process ended; the program ends with the code it finds right.
+/// How an auxiliary process ended; the program ends with the code it finds right.
 #[derive(Debug)]
 #[must_use]
-pub enum HelperEnd {
+pub enum AuxiliaryEnd {
     /// The guardian has done its work: nothing of the command is left.
     Done,
-    /// The helper could not do its work: its parent is gone, or the system refused.
+    /// The process could not do its work: its parent is gone, or the system refused.
     Failed,
     /// The command could not be executed. This is the process that was to become the
     /// command: its exit code is taken for the command's.
@@ -23,7 +23,7 @@ pub enum HelperEnd {
     },
 }
 
-/// Does the work of a helper if this process was started as one, and says how that
+/// Does the work of an auxiliary process if this is one, and says how that
 /// ended; gives `None` in every other process.
 ///
 /// [`Guarded::start`](crate::Guarded::start) starts this very executable again, so
@@ -32,9 +32,9 @@ pub enum HelperEnd {
 ///
 /// ```
 /// let args = ["status", "nightly"].map(std::ffi::OsString::from);
-/// assert!(tenure_guard::helper(args.into_iter()).is_none());
+/// assert!(tenure_guard::auxiliary(args.into_iter()).is_none());
 /// ```
-pub fn helper(mut args: impl Iterator<Item = OsString>) -> Option<HelperEnd> {
+pub fn auxiliary(mut args: impl Iterator<Item = OsString>) -> Option<AuxiliaryEnd> {
     let verb = args.next()?;
     match verb.to_str()? {
         guardian::VERB => Some(guardian::main(args)),

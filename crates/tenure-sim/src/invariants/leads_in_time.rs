@@ -1,4 +1,4 @@
-//! Promise 4: once faults are over somebody leads, within the stated time after
+//! Promise 4: once faults are over a member leads, within the stated time after
 //! a crash and at once after a resignation, and every campaign gets an answer.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub(crate) fn settling_time(longest_ttl: Nanos) -> Nanos {
 }
 
 #[derive(Debug)]
-pub(super) struct SomebodyLeads {
+pub(super) struct LeadsInTime {
     settings: Vec<Settings>,
     watched: bool,
     /// How often processes look where the store does not tell.
@@ -36,7 +36,7 @@ pub(super) struct SomebodyLeads {
     beats: BTreeMap<Who, Nanos>,
 }
 
-impl SomebodyLeads {
+impl LeadsInTime {
     pub(super) fn new(setup: &Setup) -> Self {
         Self {
             settings: setup.settings.clone(),
@@ -86,7 +86,7 @@ impl SomebodyLeads {
         let longest = self.settings.iter().map(|s| s.stagger()).max().unwrap_or_default();
         let poll = self.poll.unwrap_or_default();
         if !crashed && (self.watched || self.poll.is_some()) {
-            // The heir hears of it at once, or with its next look; if it cannot
+            // The heir is told at once, or sees it with its next look; if it cannot
             // be reached, the next do.
             return nanos(poll + longest * (2 + candidates)) + SECOND / 20;
         }
@@ -99,7 +99,7 @@ impl SomebodyLeads {
 
     fn overdue(&self, now: Nanos) -> Result<(), String> {
         match self.due.iter().find(|(_, due)| now > **due) {
-            Some((election, _)) => Err(format!("nobody leads {election} in time")),
+            Some((election, _)) => Err(format!("no member leads {election} in time")),
             None => Ok(()),
         }
     }
@@ -108,7 +108,7 @@ impl SomebodyLeads {
         let Fact::Surveyed { elections } = fact else { return Ok(()) };
         for surveyed in *elections {
             if surveyed.wanted && surveyed.led.is_empty() {
-                return Err(format!("nobody leads {} after the healing", surveyed.election));
+                return Err(format!("no member leads {} after the healing", surveyed.election));
             }
         }
         let long_ago = |since: &Nanos| now - since >= SECOND * 5;
@@ -121,9 +121,9 @@ impl SomebodyLeads {
     }
 }
 
-impl Invariant for SomebodyLeads {
+impl Invariant for LeadsInTime {
     fn name(&self) -> &'static str {
-        "somebody leads in time, and every campaign gets an answer"
+        "a member leads in time, and every campaign gets an answer"
     }
 
     fn see(&mut self, now: Nanos, fact: &Fact<'_>) -> Result<(), String> {
