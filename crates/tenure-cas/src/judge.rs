@@ -84,6 +84,8 @@ impl Judge<'_> {
 
     /// What is left, for others, of a member's life.
     pub(crate) fn member_left(&self, seen: &Seen<MemberRecord>) -> Duration {
+        // An end needs no waiting out: a heartbeat in flight conflicts with the swap that
+        // wrote it.
         if seen.record.ended.is_some() {
             return Duration::ZERO;
         }
@@ -121,12 +123,16 @@ impl Judge<'_> {
     pub(crate) fn load_again_in(&self, seen: &Seen<MemberRecord>) -> Duration {
         let left = self.member_left(seen);
         let ttl = seen.record.ttl_ns;
+        // More than half has passed without a beat: the holder beats seldom, or is gone.
+        // The load at the end of its ttl tells which, and is due in any case.
         if left < ttl / 2 {
             return left;
         }
+        // A pace takes two beats to know. Until then it is taken to be the usual one.
         let Some((not_before, pace)) = seen.rhythm else { return left.min(ttl / 4) };
         let unknown =
             |looks| seen.unknown_after(not_before, looks, left, self.cells.options.drift_ppm);
+        // A holder that beats that seldom has no beat in between for which to come.
         if unknown(2) < ttl / KNOWN_WELL || pace > ttl / 2 {
             return left;
         }
@@ -165,6 +171,7 @@ impl Judge<'_> {
         let life = on.life.incarnation;
         let key = self.cells.keys.member(self.ns, &on.life.id);
         let member = self.cells.known::<MemberRecord>(&key);
+        // Before anything that is counted: proof needs no time to pass.
         if let Some(cause) = member.as_ref().and_then(|m| m.record.proves_over(life)) {
             return Hold::Over(ReleaseCause::Ended(cause));
         }
@@ -180,6 +187,8 @@ impl Judge<'_> {
     /// Nothing is known of this life but that its term was won: its ttl is
     /// waited out from when that was noticed.
     fn unproven(&self, key: &str, on: &HangsOn, absent: bool) -> Hold {
+        // Not counted from when the term was won, which is a wall clock's word: from when
+        // this observer first found nothing, by its own clock.
         let since = self.cells.memory().missing_since(key, on.life.incarnation);
         let left = since.map_or(self.patience(on.ttl), |since| self.left(since, on.ttl));
         match self.cells.decide.left_of_missing(left) {

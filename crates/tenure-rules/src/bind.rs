@@ -46,11 +46,14 @@ pub fn bind<R: WriteRows>(rows: &mut R, at: Moment, bind: &Bind) -> Result<Bindi
             step.catch_up(bind.seen)?;
             step.catch_up_names(bind.known)?;
         }
+        // Before the first operation, since it stands for all of them: nothing is written
+        // under a term that is over.
         if let Some(newest) = step.fenced(bind)? {
             return Ok(Bindings::Fenced { newest });
         }
         let mut answers = step.operate(bind)?;
         // Being bound counts as a heartbeat, also when it repeats an earlier answer.
+        // Only what is bound to the caller: a loss renews nothing (Q5).
         if let Some(member) = bind.member.as_ref().filter(|member| is_owner(&answers, member)) {
             step.rows.renew_member(member, at.now, bind.ttl)?;
             for binding in answers.iter_mut().filter_map(owned_by(member)) {
@@ -86,6 +89,7 @@ fn owned_by(member: &MemberRef) -> impl Fn(&mut BindAnswer) -> Option<&mut Bindi
 impl<R: WriteRows> Step<'_, R> {
     /// Does each operation, in order.
     pub(crate) fn operate(&mut self, bind: &Bind) -> Result<Vec<BindAnswer>, R::Error> {
+        // As they are written, not as they are in the present era: `finish` compares the two.
         let seen = self.rows.names()?;
         let mut binding = Binder { names: self.names_now()?, step: self, bind };
         let mut answers = Vec::with_capacity(bind.ops.len());
@@ -123,6 +127,8 @@ impl<R: WriteRows> Step<'_, R> {
         let TermRef { election, number } = fence;
         let election = self.view().election(election)?;
         let is_held = election.number == *number && election.is_held_by(member);
+        // A term that was handed over and not taken on in time has lapsed, although the row
+        // still names its holder.
         let stands = is_held && !self.view().has_lapsed(&election)?;
         Ok((!stands).then_some(election.number))
     }
@@ -206,6 +212,7 @@ impl<R: WriteRows> Binder<'_, '_, R> {
     }
 
     fn drop(&mut self, row: &NameRow) -> Result<BindAnswer, R::Error> {
+        // A drop has a revision, too: those that ask what changed since are told of it.
         let rev = self.next_rev();
         self.step.rows.remove_name(&row.name)?;
         self.step.rows.add_gone(rev, &row.name)?;

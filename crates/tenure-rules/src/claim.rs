@@ -16,6 +16,7 @@ pub fn claim<R: WriteRows>(rows: &mut R, at: Moment, claim: &Claim) -> Result<Cl
         if step.view().acting(&claim.member)?.is_none() {
             return Ok(Claims::Ended { superseded: step.view().superseded(&claim.member)? });
         }
+        // Before the first bid: no number may be given out below one that was forgotten (M6).
         step.catch_up(claim.seen)?;
         let mut claiming = Claiming { step, claim };
         let mut answers = Vec::with_capacity(claim.bids.len());
@@ -23,6 +24,7 @@ pub fn claim<R: WriteRows>(rows: &mut R, at: Moment, claim: &Claim) -> Result<Cl
             answers.push(claiming.answer(bid)?);
         }
         // A win counts as a heartbeat, also when it repeats an earlier one.
+        // A loss renews nothing: a candidate that only bids must beat, or it is not a member.
         if answers.iter().any(|answer| matches!(answer, Claimed::Won(_))) {
             step.rows.renew_member(&claim.member, at.now, claim.ttl)?;
         }
@@ -58,15 +60,19 @@ impl<R: WriteRows> Claiming<'_, '_, R> {
     /// One bid: the steps of the contract, in their order.
     fn bid(&mut self, election: &mut ElectionRow, bid: &Bid) -> Result<Claimed, R::Error> {
         let lapsed = self.view().has_lapsed(election)?;
+        // Before the nonce is asked: what was handed over was won by no bid, so that the
+        // nonce of none can be that of the win.
         if !lapsed && self.was_handed(election, bid)? {
             self.stand(bid)?;
             return self.take_on(election, bid);
         }
         match attempt(election.won, self.caller().incarnation, bid.nonce) {
+            // A term that has lapsed is not answered again: it is free for all.
             Attempt::Repeated if !lapsed => return self.take_on(election, bid),
             Attempt::Repeated | Attempt::Late => return self.held(election),
             Attempt::New => {}
         }
+        // In this order: a bidder that stands can be the heir of the holder that it ends.
         self.stand(bid)?;
         self.end_dead_holder(election)?;
         if self.may_win(election, bid)? {
@@ -96,6 +102,7 @@ impl<R: WriteRows> Claiming<'_, '_, R> {
         let caller = &self.claim.member;
         let found = self.step.rows.candidacy(&bid.election, &caller.id)?;
         let stood = found.filter(|row| row.member == *caller);
+        // A bid that is made again and again writes nothing.
         if stood.as_ref().is_some_and(|row| row.priority == bid.priority) {
             return Ok(());
         }
@@ -127,6 +134,8 @@ impl<R: WriteRows> Claiming<'_, '_, R> {
             return self.step.settle(election, &holder, grace);
         }
         if self.view().has_lapsed(election)? {
+            // Its candidacy ends with it, or the vacancy would be kept for the very heir that
+            // did not take the term on.
             self.step.withdraw(election, &holder)?;
             let keep = Keep { grace, ..Keep::default() };
             return self.step.vacate(election, ReleaseCause::Abandoned, &keep);

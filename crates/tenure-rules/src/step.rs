@@ -66,6 +66,7 @@ impl<'a, R: WriteRows> Step<'a, R> {
         let answer = verb(&mut step)?;
         for (member, change) in core::mem::take(&mut step.changes) {
             // The terms of a life that is over are void: it counts nothing any more.
+            // Read anew: the verb may have renewed the row, or ended the member.
             if let Some(mut row) = step.view().recorded(&member)? {
                 row.holds = row.holds.saturating_add_signed(change.holds);
                 row.attention += change.attention;
@@ -100,6 +101,8 @@ impl<'a, R: WriteRows> Step<'a, R> {
     /// In the same step in which that is found out, and before any number is given out.
     pub(crate) fn catch_up(&mut self, seen: Told) -> Result<(), R::Error> {
         if self.rows.seq() < seen.place {
+            // The journal goes on behind what was seen, so that no place has two entries for
+            // those who follow.
             self.rows.go_on_after(seen.place)?;
             self.raise(seen.number.get(), EraCause::Seen)?;
         }
@@ -124,6 +127,8 @@ impl<'a, R: WriteRows> Step<'a, R> {
     pub(crate) fn end_if_dead(&mut self, holder: &MemberRef) -> Result<bool, R::Error> {
         let Some(row) = self.view().recorded(holder)? else { return Ok(true) };
         let Some(cause) = self.view().fate(&row)? else { return Ok(false) };
+        // Processes that work under its terms keep them, also when its ttl has run out or its
+        // own death is proven (R2).
         if self.rows.is_at_work(&row)? {
             return Ok(false);
         }
@@ -136,6 +141,8 @@ impl<'a, R: WriteRows> Step<'a, R> {
     /// is written off when a member bids for it; candidacies and names are cleared away a few
     /// at a time.
     pub(crate) fn remove(&mut self, member: &MemberRef) -> Result<(), R::Error> {
+        // The row goes first. From then on all that names this life is void, however many
+        // steps it takes to clear it away.
         self.rows.remove_member(member)?;
         if !self.sweep_life(member)? {
             self.rows.add_remains(member)?;
@@ -238,6 +245,7 @@ impl<'a, R: WriteRows> Step<'a, R> {
         let Some(Held { member: holder, .. }) = election.holder.take() else { return Ok(()) };
         let handed = heir.as_ref().filter(|heir| is_handed_over(election, heir, keep));
         let kept = heir.as_ref().filter(|heir| handed.is_none() && !heir.grace.is_zero());
+        // A request to step down was meant for this term alone (E5).
         election.step_down = None;
         election.changed_at = self.at.wall;
         election.reserved = kept.map(|heir| Reserved {
@@ -248,6 +256,8 @@ impl<'a, R: WriteRows> Step<'a, R> {
             self.call_attention(&heir.member.member);
         }
         self.change(&holder).holds -= 1;
+        // Told before the election of the heir below: readers of the journal see the old term
+        // end before the new one begins (N2).
         self.tell(Happening::Released {
             election: election.name.clone(),
             number: election.number,
@@ -272,6 +282,8 @@ impl<'a, R: WriteRows> Step<'a, R> {
         let Some((heir, grace)) = rank::heir(&standing, holder, keep.successor, keep.grace) else {
             return Ok(None);
         };
+        // A successor that was named has the time that was named with it; any other, the time
+        // that the release gives.
         let named = keep.successor.is_some_and(|(id, _)| *id == heir.member.member.id);
         let unconfirmed = if named { grace } else { keep.confirm_within };
         Ok(Some(Heir { member: heir.member.clone(), grace, unconfirmed }))

@@ -111,9 +111,12 @@ impl Bids<'_> {
         let may = seen.record.paused.is_none() && bid.priority.may_lead();
         let mut record = (*seen.record).clone();
         if own {
+            // E6: while paused it keeps the term it has, since a new number is a new election.
             if !may {
                 return Ok(Step::Lose);
             }
+            // A caller that bids anew has given its old term up: the gap in its trust has to
+            // show in the number (B17).
             record.vacate(ReleaseCause::Abandoned, None, self.parts.cells.clock.wall());
             return self.win(claiming, bid, record);
         }
@@ -130,6 +133,8 @@ impl Bids<'_> {
                 let heir = self.parts.candidates.heir_before(&record, bidder, claim.heir_grace);
                 record.vacate(cause, heir.clone(), self.parts.cells.clock.wall());
                 match heir {
+                    // This bid cannot win, and writes all the same: the grace of the heir
+                    // begins with the vacancy, and no other may be there to begin it.
                     Some((heir, _)) => Ok(Step::Keep(record, heir)),
                     None if may => self.win(claiming, bid, record),
                     None => Ok(Step::Lose),
@@ -158,6 +163,7 @@ impl Bids<'_> {
         let last = record.number().max(seen).max(floor);
         let number = last.next();
         let at = self.parts.cells.clock.wall();
+        // `next` stops at the greatest number instead of going back to the first.
         if number == last {
             let what = format!("the record {key} has used up the last number, {last}");
             return Err(Error::new(ErrorKind::Foreign, what).remedy("use another election"));
@@ -187,6 +193,7 @@ impl Bids<'_> {
             let found = self.parts.reader.load_election(&key).await?;
             let own = found.as_ref().filter(|seen| seen.record.is_held_by(&claiming.claim.member));
             let Some(seen) = own else { return Ok(Outcome::Lost(found)) };
+            // Lifted by an attempt before this one, whose answer was lost.
             let term = seen.record.term().filter(|term| term.number.get() > floor);
             if let Some(term) = term {
                 return Ok(Outcome::Won(term));
@@ -215,6 +222,8 @@ impl Bids<'_> {
     ) -> Result<bool> {
         let Some(kept) = &seen.record.reserved else { return Ok(false) };
         let own = kept.member == claiming.claim.member.id;
+        // Counted from when this observer first saw the vacancy, which is no earlier than it
+        // began: the heir has its grace in full.
         if own || self.parts.cells.now().since(seen.since) >= kept.grace_ns {
             return Ok(false);
         }

@@ -48,6 +48,7 @@ impl Bids<'_> {
     /// the others go on.
     pub(crate) async fn claim(&self, claim: &Claim) -> Result<Claims> {
         self.parts.cells.check_batch("bids", claim.bids.len())?;
+        // Before the first request, so that what is loaded from here on counts as fresh.
         let started = self.parts.cells.now();
         let member = match self.parts.members.load_life(&claim.member).await? {
             Life::Over { superseded } => return Ok(Claims::Ended { superseded }),
@@ -63,6 +64,8 @@ impl Bids<'_> {
             // A candidate is ranked among those that are known: know them all.
             self.parts.reader.refresh_members(started).await?;
         }
+        // An election that was there may hold an older term of this very member: then the
+        // heartbeat after a win is to count as a change of what it holds.
         let again = found.iter().flatten().any(Option::is_some);
         let claiming = Claiming { claim, profile: &member.record.profile, started };
         let bids = claim.bids.iter().zip(found);
@@ -70,7 +73,9 @@ impl Bids<'_> {
         let outcomes = self.parts.cells.all(bids).await;
         let won = |outcome: &Result<Outcome>| matches!(outcome, Ok(Outcome::Won(_)));
         let any_won = outcomes.iter().any(won);
+        // From the first win on an error may have applied something, and has to say so.
         let outcomes = partly(any_won, passable(outcomes))?;
+        // A bid whose requests failed may have won: it is repeated, and its nonce tells.
         let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Open));
         let mut outcomes: Vec<Outcome> = outcomes.collect();
         if any_won {
@@ -112,6 +117,8 @@ impl Bids<'_> {
     ) -> Result<Life> {
         let claim = claiming.claim;
         self.note_wins(claim, outcomes);
+        // Side by side, which spares a round trip: the floor has to be read after the swaps
+        // of the bids, and that they are written is known already.
         let (life, floor) = join(self.confirm(claim, again), self.eras.load()).await;
         let (life, floor) = match (life?, floor) {
             (Life::Live(seen), Ok(floor)) => (Life::Live(seen), floor),
@@ -122,6 +129,7 @@ impl Bids<'_> {
                 return Ok(Life::Live(seen));
             }
             (Life::Live(_), Err(error)) => return Err(error),
+            // A life that was over has won nothing, wherever the floor is.
             (over, _) => return Ok(over),
         };
         let floor = self.parts.cells.decide.floor_of_terms(floor);
@@ -135,6 +143,7 @@ impl Bids<'_> {
         for (i, outcome) in low.into_iter().zip(lifted) {
             outcomes[i] = outcome.unwrap_or(Outcome::Open);
         }
+        // The heartbeat before this one confirmed terms that were given up since.
         self.note_wins(claim, outcomes);
         self.confirm(claim, true).await
     }
@@ -196,6 +205,8 @@ impl Bids<'_> {
             let entered = lost.iter().zip(&orders).map(|(bid, order)| {
                 let priority = bid.priority.get();
                 let entry = record.elections.entry(bid.election.clone());
+                // A new entry begins with another priority than the one asked for, so that
+                // the replacement below counts it as a change.
                 let stood = entry.or_insert(CandidacyRecord { priority: !priority, order: *order });
                 std::mem::replace(&mut stood.priority, priority) != priority
             });

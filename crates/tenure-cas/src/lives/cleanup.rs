@@ -51,6 +51,8 @@ impl Lives<'_> {
                 continue;
             };
             let ended = record.as_ref().and_then(|m| m.record.proves_over(holder.incarnation));
+            // Not proven: the record stays, since without it a bidder for this term would
+            // have to wait out a life that is over.
             let Some(ended) = ended else { return Ok(()) };
             let cause = if holder == *who { cause } else { ReleaseCause::Ended(ended) };
             self.releases.vacate(&seen.record.election, &holder, cause).await?;
@@ -63,6 +65,7 @@ impl Lives<'_> {
         if record.is_some_and(|seen| seen.record.names) && !self.clear_names_away(who).await {
             return Ok(());
         }
+        // The member's record goes last: it is what proves that all the rest is void.
         self.remove_record::<MemberRecord>(
             &self.parts.cells.keys.member(self.parts.ns, &who.id),
             who,
@@ -109,6 +112,8 @@ impl Lives<'_> {
         const AT_ONCE: usize = 8;
         let now = self.parts.cells.now();
         let long_dead = |seen: &Seen<MemberRecord>| {
+            // Not as soon as it is dead: while the record is there, nothing has to be waited
+            // out by those that take its terms.
             self.parts.judge.is_dead(seen) && now.since(seen.since) >= seen.record.ttl_ns * 2
         };
         let prefix = self.parts.cells.keys.members(self.parts.ns);

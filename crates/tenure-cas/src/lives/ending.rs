@@ -17,10 +17,14 @@ impl Lives<'_> {
     /// if the record has changed since: it may live after all.
     async fn end_silent(&self, key: &str, seen: &Seen<MemberRecord>) -> Result<bool> {
         let mut record = (*seen.record).clone();
+        // An operator asked for this end earlier, and waited for the ttl as all do: it is
+        // told as an eviction.
         let condemned = record.condemned;
         record.ended = Some(if condemned { EndedLife::Evicted } else { EndedLife::Expired });
         let ended =
             self.parts.cells.swap(key, Some(seen), record, self.parts.cells.now(), None).await?;
+        // A heartbeat, or the same end by another: the next look at what is known must see
+        // which.
         if ended.is_none() {
             self.parts.cells.load::<MemberRecord>(key).await?;
         }
@@ -63,6 +67,8 @@ impl Lives<'_> {
             let now = self.parts.cells.now();
             let marked = self.parts.cells.known::<MemberRecord>(&key);
             if marked.is_none_or(|seen| !seen.record.shows(life)) {
+                // What was waited before the mark proves nothing: until it was there, a
+                // heartbeat in flight could have made the record anew.
                 let mut memory = self.parts.cells.memory();
                 memory.nothing_missing(&key, life);
                 memory.is_missing(&key, life, now);

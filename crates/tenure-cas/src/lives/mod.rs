@@ -49,6 +49,7 @@ impl Lives<'_> {
                 Err(taken) => return Ok(taken),
             };
             let renews = Renews { life: join.member.incarnation, asked: join.ttl };
+            // Read before the swap is sent: the life may count on no more than from here.
             let started = self.parts.cells.now();
             record.clock = self.parts.cells.clock_id;
             record.elapsed_ns = started.since(Mono::ZERO);
@@ -76,6 +77,8 @@ impl Lives<'_> {
         let life = join.member.incarnation;
         let left = seen.map_or(Duration::ZERO, |s| self.parts.judge.member_left(s));
         let taken = |by| Ok(Err(Joined::Taken { by, remaining: left }));
+        // A copy of the join may arrive after the end, when the record shows another life
+        // or none. This process knows that it ended the life itself.
         if self.parts.cells.memory().is_over(key, life) {
             return taken(life);
         }
@@ -83,6 +86,7 @@ impl Lives<'_> {
         let is_over = |past: &MemberRecord| past.past.contains(&life);
         if other.record.incarnation == life {
             let over = other.record.ended.is_some() || other.record.condemned;
+            // M1: a join that comes again renews no more than a heartbeat would.
             if over || self.parts.judge.own_ran_out(key, life, other) {
                 return taken(life);
             }
@@ -156,6 +160,8 @@ impl Lives<'_> {
         let paced = memory
             .written(&key, life)
             .is_some_and(|started| self.parts.cells.now().since(started) >= beat.ttl / 8);
+        // At the usual quarter of a ttl, five eighths on top cover the two beats after this
+        // one, and leave an eighth for beats that come late.
         if idle && steady && paced {
             return beat.ttl.saturating_add(beat.ttl / 2 + beat.ttl / 8);
         }

@@ -58,9 +58,13 @@ impl Bids {
         for election in due {
             let Some(candidacy) = terms.standings.get(&election) else { continue };
             let priority = candidacy.priority;
+            // A bid whose answer was lost may have won. Repeated with its nonce it is
+            // answered with that term; with another it would begin a second one (E2).
             let nonce = candidacy.open_nonce.unwrap_or_else(|| cx.out.next_nonce());
             terms.standings.change(&election, |c| {
                 c.open_nonce = Some(nonce);
+                // From here on the store may know of the candidacy, whatever becomes of the
+                // answer: to withdraw it takes a release.
                 c.registered = true;
                 c.stage = Stage::Bidding;
             });
@@ -88,6 +92,7 @@ impl Bids {
         match result {
             Ok(Reply::Claim(Claims::Answered(answers))) if fit(&flight.what, &answers) => {
                 self.slot.succeeded();
+                // After the success: one bid that is open is enough to back off.
                 if answers.iter().any(|answer| matches!(answer, Claimed::Unknown(_))) {
                     self.unanswered(cx, flight.started, terms);
                 }
@@ -96,8 +101,8 @@ impl Bids {
                     let heard = *cx.activity;
                     terms.standings.change(&election, |c| c.heard = heard);
                     match &answer {
-                        Claimed::Won(term) => cx.place.hear_of_number(term.number),
-                        Claimed::Held(view) => cx.place.hear_of_number(view.number),
+                        Claimed::Won(term) => cx.place.note_number(term.number),
+                        Claimed::Held(view) => cx.place.note_number(view.number),
                         Claimed::Unknown(_) => {}
                     }
                     match answer {
@@ -109,6 +114,7 @@ impl Bids {
                 }
             }
             Ok(Reply::Claim(Claims::Ended { superseded })) => return Err(LifeOver { superseded }),
+            // Also an answer that does not fit the bids: what it says of them is not known.
             _ => {
                 self.unanswered(cx, flight.started, terms);
                 for (election, nonce) in flight.what {
@@ -156,6 +162,7 @@ impl Terms {
         if view.is_held_by(me) {
             // The store says we hold what we do not know of.
             self.debts.owe_unknown(&mut self.standings, &view.election, view.number);
+            // Not before that is confirmed, which moves the bid forward again.
             return self.standings.bid_at(&view.election, Mono::MAX);
         }
         let turn = turn(cx, &view, true);
@@ -178,9 +185,11 @@ impl Terms {
         let may_lead = self.standings.get(&view.election).is_some_and(|c| c.priority.may_lead());
         let wait = if may_lead { turn } else { cx.settings.ttl() };
         let bid_at = cx.now + cx.decide.wait(wait);
+        // Never into a cooldown (E5), nor before a debt of this election is paid.
         let bid_at = bid_at.max(self.earliest_bid(cx.now, &view.election));
         let least = least_after(&view, me);
         self.standings.change(&view.election, |c| {
+            // Never less: views may come out of their order.
             c.least = c.least.max(least);
             c.ahead = view.ahead;
             c.holder = view.holder.as_ref().map(|holder| holder.member.incarnation);

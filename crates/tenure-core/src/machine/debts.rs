@@ -97,6 +97,7 @@ impl Debts {
 
     /// The candidacy is over; there is no term to give back.
     pub(super) fn owe_candidacy(&mut self, standings: &mut Standings, election: &ElectionName) {
+        // A term that is given back takes the candidacy with it.
         if self.owes(election) {
             return;
         }
@@ -120,6 +121,7 @@ impl Debts {
 
     /// The work of a term that was lost has stopped: nothing keeps it any more.
     pub(super) fn work_stopped(&mut self, election: &ElectionName, number: TermNumber) {
+        // Only of this number: the work of an older term says nothing of a newer one's.
         if let Some(debt) = self.owed.get_mut(election)
             && debt.number == Some(number)
         {
@@ -181,6 +183,8 @@ impl Terms {
         }
         self.debts.slot.succeeded();
         for (election, number) in flight.what {
+            // Another term of the election may have come to be owed while this release was on
+            // its way: that one is not paid by it.
             if self.debts.owed.get(&election).is_none_or(|debt| debt.number != number) {
                 continue;
             }

@@ -58,7 +58,7 @@ impl Handed {
 
     /// The store has answered a heartbeat. Whether it knows now that we lead what was
     /// handed over.
-    pub(super) fn hear_of_confirmation(&mut self, decide: Decisions, answers: &[TermBeat]) {
+    pub(super) fn note_confirmation(&mut self, decide: Decisions, answers: &[TermBeat]) {
         self.0.take_if(|unconfirmed| decide.is_confirmed(&unconfirmed.term, answers));
     }
 
@@ -75,6 +75,8 @@ pub(super) fn handed_to_us(
     candidacy: &Candidacy,
     view: &ElectionView,
 ) -> Option<Duration> {
+    // A store that forgot may have handed over under a number that was in use. A bid makes
+    // its numbers jump first (`rollback.rs`).
     let may_lead = candidacy.priority.may_lead() && !cx.place.is_behind();
     view.handed_to(me).filter(|_| may_lead)
 }
@@ -90,6 +92,7 @@ impl Terms {
     ) {
         let started = cx.decide.granted_from(seen.started, cx.now);
         let until = started + cx.decide.unconfirmed_trust(cx.settings, remaining);
+        // The heartbeat that confirms it may take as long as this look did.
         let took = cx.now.since(seen.started);
         let early = self.standings.held() == 0
             && !self.names.owns_any()
@@ -110,6 +113,7 @@ impl Terms {
             // A bid that is still on its way will be answered with this very term.
             c.open_nonce = None;
         });
+        // Looks and heartbeats that were sent before this moment count other terms.
         *cx.activity += 1;
         if cx.decide.confirms_handed_terms() {
             let term = TermRef::new(election.clone(), number);

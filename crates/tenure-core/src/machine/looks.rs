@@ -75,6 +75,8 @@ struct Pace {
 impl Pace {
     /// From when on there may be one more.
     fn next(self, every: Duration) -> Mono {
+        // What was spent is made good at one look in each interval; all but one look of a
+        // burst may be owed.
         self.until - every * (BURST - 1)
     }
 
@@ -166,6 +168,8 @@ impl Looks {
     ) {
         let Some(candidacy) = terms.standings.get(&election) else { return };
         let leads = candidacy.stage.term().is_some();
+        // A hint proves nothing (N1): it may be forged, or older than this term. Only the
+        // simulator's broken machine believes it.
         if leads && cx.decide.believes_hints() {
             return terms.superseded(cx, &election);
         }
@@ -233,7 +237,7 @@ impl Looks {
         }
         let me = &life.member;
         if !is_bidding {
-            self.hear_of_the_gone(cx, me.incarnation, terms);
+            self.act_on_the_gone(cx, me.incarnation, terms);
         }
         // In turns: a storm of hints about everything must not keep a candidate
         // from ever looking at what it waits for.
@@ -248,6 +252,7 @@ impl Looks {
         };
         let query = Query { which, asker: Some(me.clone()), ..Query::nothing() };
         let look = Look { own_terms, names, activity: *cx.activity };
+        // What was urgent was paid for by `heir_pace`, when the hint came.
         if !core::mem::take(&mut self.urgent) {
             self.pace.spend(cx);
         }
@@ -265,6 +270,7 @@ impl Looks {
         if core::mem::take(&mut self.hinted_bid) {
             self.heir_pace.spend(cx);
         }
+        // Gathered first, so that what these bids answer is not looked at as well.
         self.gather_waiting(terms);
         for (election, _) in bids {
             self.wanted.remove(election);
@@ -291,7 +297,7 @@ impl Looks {
 
     /// Candidacies that wait for a member that seems gone bid, each in its turn: the
     /// store knows whether it really is. If it is ourselves, a beat finds out.
-    fn hear_of_the_gone(&mut self, cx: &Context<'_>, me: Incarnation, terms: &mut Terms) {
+    fn act_on_the_gone(&mut self, cx: &Context<'_>, me: Incarnation, terms: &mut Terms) {
         let gone = core::mem::take(&mut self.gone);
         if gone.is_empty() {
             return;
@@ -311,6 +317,7 @@ impl Looks {
             let at = cx.now + cx.stagger(ahead);
             terms.hasten(cx.now, &election, at);
         }
+        // Ends that are told within a gap of each other are taken together.
         self.slot.hold_until(cx.now + cx.settings.look_gap());
     }
 
@@ -325,6 +332,7 @@ impl Looks {
     ) {
         let look = flight.what;
         let Ok(Reply::Read(snapshot)) = result else {
+            // What was to be found out still is.
             terms.doubts.own_terms |= look.own_terms;
             self.wanted.extend(look.names);
             return self.slot.failed(cx, Duration::MAX);
@@ -338,8 +346,8 @@ impl Looks {
             false => Duration::ZERO,
         };
         self.slot.hold_until(cx.now + cx.settings.look_gap().max(spent));
-        terms.hear_of_place(cx, flight.seen, snapshot.seq);
-        snapshot.elections.iter().for_each(|view| cx.place.hear_of_number(view.number));
+        terms.note_place(cx, flight.seen, snapshot.seq);
+        snapshot.elections.iter().for_each(|view| cx.place.note_number(view.number));
         if look.own_terms {
             audit(terms, cx, look.activity, snapshot);
         } else {
@@ -362,7 +370,9 @@ impl Looks {
         let is_known = |c: &&Candidacy| cx.decide.is_current(seen.activity, c.heard);
         let Some(candidacy) = terms.standings.get(&view.election).filter(is_known) else { return };
         match candidacy.stage {
+            // The answer to the bid is newer than this view.
             Stage::Bidding => {}
+            // A term is to be given back first, and the view may show that very term.
             Stage::Waiting { bid_at } if bid_at == Mono::MAX => {}
             Stage::Waiting { .. } => match handed_to_us(cx, me, candidacy, &view) {
                 None => terms.looked_at(cx, view, me),
@@ -402,6 +412,8 @@ fn check_reign(
 
 /// Compares all that the store has under our name with what we know of.
 fn audit(terms: &mut Terms, cx: &mut Context<'_>, activity: u64, snapshot: Snapshot) {
+    // Before the answer is found too old: a request names its term, so that it is right
+    // whatever was won or given back meanwhile (E5).
     for view in &snapshot.elections {
         if let Some(asked) = &view.step_down {
             terms.asked_to_step_down(cx, &view.election, asked);

@@ -132,7 +132,7 @@ impl Membership {
                 let member = flight.what;
                 terms.trust = Trust::of_new_life(flight.started + cx.settings.idle_heartbeat());
                 self.state = State::In(Life { member: member.clone(), attention });
-                terms.hear_of_place(cx, flight.seen, seq);
+                terms.note_place(cx, flight.seen, seq);
                 cx.emit(Event::Joined { member });
             }
             Ok(Reply::Join(Joined::Taken { by, remaining })) => {

@@ -56,7 +56,7 @@ impl Place {
     }
 
     /// A term with this number was given out.
-    pub(super) fn hear_of_number(&mut self, number: TermNumber) {
+    pub(super) fn note_number(&mut self, number: TermNumber) {
         self.number = self.number.max(number);
     }
 
@@ -76,7 +76,7 @@ pub(super) fn least_after(view: &ElectionView, me: Incarnation) -> TermNumber {
 
 impl Terms {
     /// A reply told where the journal stands; `seen` was known when it was asked.
-    pub(super) fn hear_of_place(&mut self, cx: &mut Context<'_>, seen: Seq, found: Seq) {
+    pub(super) fn note_place(&mut self, cx: &mut Context<'_>, seen: Seq, found: Seq) {
         if found == Seq::START || !cx.decide.heeds_rollbacks() {
             return;
         }

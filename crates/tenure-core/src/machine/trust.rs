@@ -81,6 +81,8 @@ impl Terms {
         let started = cx.decide.granted_from(started, cx.now);
         self.beat_after(cx, started, short);
         let until = trusted_from(cx.decide, cx.settings, started);
+        // A claim and a heartbeat may be in flight side by side: the answer to the one that
+        // was sent first takes nothing back.
         self.trust.until = self.trust.until.max(Some(until));
         self.tell_trust(cx, before);
     }
@@ -152,8 +154,9 @@ impl Beats {
             Ok(Reply::Heartbeat(Beat::Alive { attention, holds, seq, terms: answers })) => {
                 self.slot.succeeded();
                 let is_news = seq > cx.place.seq();
-                terms.hear_of_place(cx, flight.seen, seq);
+                terms.note_place(cx, flight.seen, seq);
                 let sent = flight.what;
+                // Read before anything below moves it: what was left of the margin is told.
                 let before = terms.trust_end();
                 if Era::has_begun(life.attention, attention) && cx.decide.doubts_names() {
                     terms.names.doubt();
@@ -164,11 +167,14 @@ impl Beats {
                     // One of ours is gone, and a look will say which: until
                     // then nothing is trusted any longer than it was.
                     terms.beat_after(cx, flight.started, sent.short);
+                    // Half of what is left each time: the doubt is asked about again while
+                    // there is still time for an answer.
                     if let Some(end) = before.filter(|_| terms.names.doubt.is_open()) {
                         terms.trust.beat_by(cx.now + end.since(cx.now) / 2);
                     }
                 } else {
-                    terms.handed.hear_of_confirmation(cx.decide, &answers);
+                    // In this order: a term that is confirmed now has the trust of all.
+                    terms.handed.note_confirmation(cx.decide, &answers);
                     terms.renew(cx, flight.started, sent.short, before);
                 }
                 if terms.handed.is_open() && !sent.named {
@@ -198,6 +204,8 @@ impl Beats {
                 // Retried within what is left of trust, so that a short outage
                 // costs nothing (rule F1).
                 let end = terms.trust_end().into_iter().chain(terms.standings.next_drain()).min();
+                // A quarter of what is left: the attempts come closer together towards the
+                // end, and the last one still has time to be answered.
                 let most = end.map_or(Duration::MAX, |end| end.since(cx.now) / 4);
                 self.slot.failed(cx, most);
                 Ok(())

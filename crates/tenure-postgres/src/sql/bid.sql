@@ -10,6 +10,8 @@ CREATE FUNCTION {schema}._found(
 ) LANGUAGE plpgsql AS $$
 BEGIN
     number := greatest(1 + (p_era::bigint << 16), p_floor, _first_number(p_ns, p_era));
+    -- Of two bids for one name the first makes the election; the second is then a bid like
+    -- any other. OFFSET 0 has each name looked up by its key, however many there are.
     WITH new AS MATERIALIZED (
         SELECT DISTINCT ON (t.name) t.name, t.priority, t.number AS nonce, t.ord,
                CASE WHEN t.priority > 0 THEN p_life END AS life
@@ -68,6 +70,7 @@ BEGIN
         FROM _items(p_names, NULL, p_nonces) t
         WHERE v_plain AND octet_length(t.name) BETWEEN 1 AND 200
            OR _check_name('an election''s name', t.name);
+    -- Takes back the whole insert: one of them was there, or is named twice.
     EXCEPTION WHEN unique_violation THEN RETURN NULL;
     END;
     v_told := _tell(p_ns, p_now, ARRAY[
@@ -87,6 +90,7 @@ BEGIN
     IF p_in_term THEN
         UPDATE elections e SET priority = p_priority WHERE e.ns = p_ns AND e.name = p_name;
     ELSE
+        -- The same life keeps its place in the line, another of the same id begins anew.
         INSERT INTO candidates AS c (ns, election, member, life, priority, since)
             VALUES (p_ns, p_name, p_member, p_life, p_priority, p_now)
             ON CONFLICT (ns, election, member) DO UPDATE
@@ -119,6 +123,7 @@ DECLARE
     v_first bigint := CASE WHEN p_number = 0 THEN _first_number(p_ns, p_era) END;
     v_number bigint;
 BEGIN
+    -- NULL, and so passed over, where the election is vacant.
     IF p_holder_life <> p_life THEN
         v_settled := _settle(p_ns, p_now, p_name, p_number, p_holder, p_holder_life, p_expired,
             p_grace_us);
@@ -127,9 +132,11 @@ BEGIN
         v_heir := v_settled.heir;
         v_until := _after(p_now, p_grace_us);
     END IF;
+    -- An incarnation belongs to one id: what it holds under another is not the caller's.
     IF p_may IS NOT TRUE OR p_holder_life = p_life AND p_holder <> p_member THEN
         RETURN coalesce(v_entries, '{}');
     END IF;
+    -- A reservation is worth as much as its heir: it lapses with that life.
     IF v_heir <> p_member AND v_until > p_now THEN
         PERFORM 1 FROM members h WHERE h.ns = p_ns AND h.id = v_heir AND h.expires_at > p_now;
         IF FOUND THEN RETURN coalesce(v_entries, '{}'); END IF;

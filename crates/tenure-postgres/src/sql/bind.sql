@@ -48,6 +48,7 @@ CREATE FUNCTION {schema}._bind_some(
     OUT answers {schema}.bound[], OUT rev bigint
 ) LANGUAGE plpgsql AS $$
 BEGIN
+    -- Judged once, so that all that follows goes by the same verdicts.
     WITH judged AS MATERIALIZED (
         SELECT * FROM _judge(p_ns, p_member, p_life, p_now, p_names, p_nonces, p_whats, p_tokens,
             p_expects)
@@ -60,6 +61,7 @@ BEGIN
         SELECT j.*, CASE WHEN j.verdict = 'expired' OR o.name IS NULL
                     AND j.verdict IN ('free', 'change', 'drop') THEN 'busy'
                 ELSE j.verdict END AS did,
+               -- In the order of the operations; one that changes nothing uses none up.
                p_rev + count(*) FILTER (WHERE j.verdict = 'new' OR o.name IS NOT NULL)
                     OVER (ORDER BY j.ord) AS at
         FROM judged j LEFT JOIN ours o ON o.name = j.name
@@ -245,6 +247,7 @@ BEGIN
               AND m.expires_at > v_now AND s.rev >= p_known;
         IF NOT FOUND THEN RETURN; END IF;
     END IF;
+    -- A second look, of a later moment than the first: it answers only what still holds.
     SELECT array_agg(ROW(j.ord, 'taken', j.name, j.token, j.rev, j.owner, j.life, j.endpoint,
             j.idx, j.data, j.left_us, _ms(j.bound_at))::bound ORDER BY j.ord) INTO answers
         FROM _judge(p_ns, p_member, p_life, v_now, p_names, p_nonces, p_whats, p_tokens,
@@ -278,6 +281,8 @@ BEGIN
             NULL, NULL, NULL)::bound FROM unnest(p_names) WITH ORDINALITY AS t(name, ord));
     END IF;
     IF v_open.outcome IS NOT NULL OR cardinality(p_names) = 0 THEN RETURN; END IF;
+    -- Only from inside the namespace, which every end of a life takes (M2). In the order of
+    -- the operations, so that the journal tells the ends in that order.
     IF p_entered THEN
         PERFORM _expire(p_ns, e.owner) FROM (
             SELECT j.owner FROM _judge(p_ns, p_member, p_life, v_open.now, p_names, p_nonces,

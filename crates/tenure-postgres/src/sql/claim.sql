@@ -56,6 +56,9 @@ BEGIN
         v_in := pg_advisory_xact_lock(_lock(p_ns)) IS NOT NULL;
     END IF;
     -- Once it has entered no other can end the caller: this is its moment.
+    -- By clock_timestamp(), since the wait for the lock may have outlasted its ttl (M1). The
+    -- era is known only to this start of the server and this file of the table: after another
+    -- start, or a restore, _era() looks closer.
     SELECT CASE WHEN m.life IS DISTINCT FROM p_life THEN 'superseded'
                 WHEN m.condemned OR m.expires_at <= clock_timestamp() THEN 'ended' END,
            CASE WHEN s.started_at = pg_postmaster_start_time()

@@ -83,6 +83,7 @@ BEGIN
         WHERE m.ns = p_ns AND m.holds = 0 AND m.expires_at <= clock_timestamp() LIMIT 100) d;
     PERFORM _sweep_remains(p_ns, 256);
 
+    -- Read again: what came before may have waited, and the ttl counts from here.
     v_now := clock_timestamp();
     INSERT INTO members (ns, id, life, handle, expires_at, ttl, joined_at, takes_over)
         VALUES (p_ns, p_member, p_life,
@@ -120,6 +121,8 @@ BEGIN
         v_ready := _enter(p_ns, p_wait_ms);
         v_terms := _take_on(p_ns, p_member, p_life, p_elections, p_numbers);
     END IF;
+    -- By clock_timestamp(), not now(): a statement that waited for the row is judged by the
+    -- moment at which it has it, so that no member renews after its ttl (M1).
     RETURN QUERY
         UPDATE members m
         SET ttl = p_ttl_us, expires_at = clock_timestamp() + p_ttl_us * interval '1 microsecond'
@@ -146,6 +149,7 @@ CREATE FUNCTION {schema}._beat(
     p_handle bigint, p_ttl_us bigint, p_attention bigint, p_holds integer
 ) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
+    -- Asked first: to set it each time would cost the lean call a part of what it spares.
     IF pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.<>) 'on'
        AND pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.<>) 'remote_apply'
     THEN

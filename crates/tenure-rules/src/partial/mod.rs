@@ -299,6 +299,8 @@ impl Turn {
             let Ok(found) = state.member(&row.member.id);
             found.as_ref() == Some(row)
         };
+        // All three, in one step with the write: each closes an interleaving that the other
+        // two leave open.
         self.version == version
             && self.before.is_none_or(|before| now < before)
             && self.unchanged.iter().all(same)
@@ -316,6 +318,8 @@ impl Turn {
         if let Some(place) = self.go_on_after {
             state.go_on_after(place)?;
         }
+        // An era raises the attention of all members. The rows below were made from what was
+        // seen, and carry that rise already: put first, it would be counted twice.
         if let Some(era) = self.era {
             state.begin(era);
         }

@@ -128,6 +128,8 @@ impl Reader {
             let Ok((feed, place)) = Source::join(&self.source, at) else {
                 return std::future::pending().await;
             };
+            // Joined before the pages are read: what comes meanwhile waits in the
+            // subscription, and what both have is passed over in `take`.
             self.feed = Some((feed, (place != at).then_some(place)));
             return None;
         };
@@ -138,6 +140,7 @@ impl Reader {
         }
         match feed.news.recv().await {
             Ok(news) => Some(self.take(at, news)),
+            // What was skipped is in the journal: read from there, from its own place.
             Err(RecvError::Lagged(_)) => {
                 self.feed = None;
                 None
@@ -184,6 +187,7 @@ impl Reader {
                 let (Some(first), Some(last)) = (entries.get(known), entries.last()) else {
                     return Ok(None);
                 };
+                // A gap: the feed has moved on between the join and the pages.
                 if first.seq != at.next() {
                     self.feed = None;
                     return Ok(None);

@@ -162,6 +162,8 @@ struct State {
 impl State {
     /// Notes who is left; says whether any subscriber is.
     fn is_wanted(&mut self) -> bool {
+        // The place goes with its last reader: entries are read only for readers, and the
+        // next one brings a place of its own.
         if self.entries.receiver_count() == 0 {
             self.position = None;
         }
@@ -175,6 +177,8 @@ impl State {
                 self.behind |= self.position != Some(seq);
             }
             Followed::Hint(hint) => {
+                // What a following begins with: anything may have changed before it, and how
+                // far the journal is has not been said yet.
                 if hint == Hint::Anything {
                     self.begun = true;
                     self.grown = None;
@@ -190,10 +194,13 @@ impl State {
 
     /// Passes a page on, if it is what follows the feed's place.
     fn read(&mut self, after: Seq, page: Page) {
+        // It was asked for before the last reader left and a new first one came: passed on, it
+        // would be a gap or a repetition to that one.
         if self.position != Some(after) {
             self.behind = true;
             return;
         }
+        // After trouble even a page without entries is news: it says that reading goes on.
         let restored = self.trouble.take().is_some();
         let news = match page {
             Page::Entries(entries) => {
@@ -278,6 +285,7 @@ impl Source {
         let mut state = source.state();
         // A subscriber that leaves at this moment has not been noticed yet.
         state.is_wanted();
+        // Subscribed before the place is read, and both under one lock: no page falls between.
         let news = state.entries.subscribe();
         if state.position.is_none() {
             state.position = Some(at);
@@ -356,6 +364,8 @@ impl Follow {
 
     /// Whether there is no subscriber left; then this task is over.
     fn is_over(&self) -> bool {
+        // Under the lock that `start` takes: a subscriber that comes now either is counted
+        // here, or finds no task and starts another.
         let mut state = self.source.state();
         let over = !state.is_wanted();
         if over {

@@ -182,6 +182,8 @@ impl Track {
     /// elected publishes, as far as is known.
     pub(super) fn on_entry(&self, entry: &Entry, profile: Profile) {
         let mut known = self.known();
+        // Known already by a look, or not to be understood without one: an entry says what
+        // changed, and not how things stand.
         if !known.seen || entry.seq <= known.seq {
             return;
         }

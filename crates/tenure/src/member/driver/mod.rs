@@ -79,6 +79,8 @@ impl Driver {
         let mut open = true;
         while !self.machine.is_done() {
             let wake = self.next_wake();
+            // In this order: the end of trust is acted on before anything that arrives, an
+            // answer, which may extend trust, before a new wish, and hints last (N1).
             tokio::select! {
                 biased;
                 () = timer.until(wake) => self.feed(Input::Wake),
@@ -96,7 +98,8 @@ impl Driver {
             self.end_impatient();
             self.board.health().standing = self.waits.campaigns();
         }
-        // A shutdown may have been asked for while the last answer came in.
+        // A shutdown may have been asked for while the last answer came in. Closed first: a
+        // command that is sent from now on fails at its sender.
         commands.close();
         while let Some(command) = commands.recv().await {
             if let Command::Shutdown { done } = command {
@@ -130,6 +133,7 @@ impl Driver {
         let ns = self.ns.clone();
         let time = self.time.clone();
         let replies = self.replies.clone();
+        // A task beside the loop: a store that hangs delays no heartbeat and no loss.
         tokio::spawn(async move {
             let limit = deadline.since(now);
             let result = time.within(limit, tenure_store::perform(&*store, &ns, &request)).await;
@@ -215,6 +219,8 @@ impl Driver {
             campaign.reply.send(election, Err(Error::AlreadyStanding(election.clone())));
             return false;
         }
+        // From the first candidacy on: a member that stands for nothing needs no hints, and
+        // following costs the store a session or looks.
         if self.hints.is_none() {
             self.hints = self.client.feed().and_then(|feed| feed.hints()).ok();
         }
