@@ -46,7 +46,7 @@ pub use request::{
     Failed, Heartbeat, Join, Joined, Purge, Purged, Release, ReleaseItem, Reply, Request, TermBeat,
     TermOutcome, TermRef, To, Told, What,
 };
-pub use session::{Session, SessionTrust};
+pub use session::{Grants, Next, Session, SessionTrust};
 pub use settings::{
     BadSettings, MAX_DRAIN, MAX_DRIFT_PPM, MAX_TTL, MIN_INTERVAL, MIN_TTL, Preset, Settings,
     SettingsBuilder, widened,

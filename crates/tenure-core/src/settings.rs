@@ -19,6 +19,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::Grants;
 use crate::time::nanos;
 
 /// The shortest ttl.
@@ -77,6 +78,7 @@ pub struct SettingsBuilder {
     drift_ppm: u32,
     drain: Option<Duration>,
     cooldown: Option<Duration>,
+    trusted_elsewhere: bool,
 }
 
 impl SettingsBuilder {
@@ -96,6 +98,7 @@ impl SettingsBuilder {
             drift_ppm: 1_000,
             drain: None,
             cooldown: None,
+            trusted_elsewhere: false,
         }
     }
 
@@ -140,6 +143,15 @@ impl SettingsBuilder {
         self
     }
 
+    /// Says that the work under terms is in other processes, which were told for how long they
+    /// may trust the term, and cannot be told within the margin that it is lost. So a lost term
+    /// is kept for as long as any such word may count ([`Grants::waited`](crate::Grants) of the
+    /// ttl), unless the work says sooner that it has stopped.
+    pub fn trusted_elsewhere(mut self) -> Self {
+        self.trusted_elsewhere = true;
+        self
+    }
+
     /// Checks every relation and gives the settings, or says which one does
     /// not hold.
     pub fn build(self) -> Result<Settings, BadSettings> {
@@ -168,8 +180,22 @@ impl SettingsBuilder {
         if needed > trust {
             return Err(BadSettings::NoSecondTry { heartbeat, request_timeout, needed, trust });
         }
+        let release_after = match self.trusted_elsewhere {
+            true => Grants::waited(ttl, self.drift_ppm),
+            false => margin,
+        };
         let drift_ppm = self.drift_ppm;
-        Ok(Settings { ttl, heartbeat, request_timeout, margin, drift_ppm, trust, drain, cooldown })
+        Ok(Settings {
+            ttl,
+            heartbeat,
+            request_timeout,
+            margin,
+            drift_ppm,
+            trust,
+            drain,
+            cooldown,
+            release_after,
+        })
     }
 }
 
@@ -202,6 +228,7 @@ pub struct Settings {
     trust: Duration,
     drain: Duration,
     cooldown: Duration,
+    release_after: Duration,
 }
 
 impl Default for Settings {
@@ -251,6 +278,12 @@ impl Settings {
     /// How long a member that stepped down does not bid.
     pub fn cooldown(&self) -> Duration {
         self.cooldown
+    }
+
+    /// How long after the word *lost* a term is kept whose work has not said that it stopped:
+    /// the margin, or longer ([`SettingsBuilder::trusted_elsewhere`]).
+    pub fn release_after(&self) -> Duration {
+        self.release_after
     }
 
     /// How often a member that holds nothing beats.

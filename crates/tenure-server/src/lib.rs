@@ -3,13 +3,16 @@
 mod access;
 mod board;
 mod dashboard;
+mod kept;
 mod listen;
 mod measured;
+mod once;
 mod options;
 mod problem;
 mod routes;
 mod server;
 mod sessions;
+mod stands;
 
 use std::path::PathBuf;
 
@@ -64,12 +67,16 @@ pub(crate) struct App {
     pub(crate) tenure: tenure::Tenure,
     pub(crate) board: board::Board,
     pub(crate) sessions: std::sync::Arc<sessions::Sessions>,
-    pub(crate) stands: routes::leader::Stands,
+    pub(crate) stands: stands::Stands,
     pub(crate) tokens: access::Tokens,
     pub(crate) hosts: access::Hosts,
     pub(crate) measured: std::sync::Arc<measured::Measured>,
-    /// Turns true when the server stops.
+    /// What was asked for under which key.
+    pub(crate) keys: once::Keys,
+    /// Turns true when the server begins to stop: clients are asked to.
     pub(crate) stop: tokio::sync::watch::Sender<bool>,
+    /// Turns true when all have stopped and the listeners are to close.
+    pub(crate) close: tokio::sync::watch::Sender<bool>,
 }
 
 impl App {

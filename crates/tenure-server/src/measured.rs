@@ -75,6 +75,8 @@ pub(crate) struct Measured {
     events: Counter,
     /// The elections that have a label of their own.
     known: Mutex<HashSet<String>>,
+    /// Held while what the store holds is counted.
+    scrape: Mutex<()>,
 }
 
 fn seconds() -> Histogram {
@@ -108,6 +110,7 @@ impl Measured {
             clients: Arc::default(),
             events: Counter::default(),
             known: Mutex::default(),
+            scrape: Mutex::default(),
         };
         measured.describe(&mut registry);
         measured.registry = registry;
@@ -175,12 +178,21 @@ impl Measured {
 
     /// The text of `/metrics`, with what the store was seen to hold.
     pub(crate) fn encode(&self, app: &App, seen: Option<&Seen>) -> String {
+        // Two at once would both count.
+        let _scrape = self.scrape.lock().unwrap_or_else(PoisonError::into_inner);
         let ns = app.tenure.namespace();
         let namespace = || OfNamespace { namespace: ns.to_string() };
         self.sessions.set(as_gauge(app.sessions.count()));
+        self.leader.clear();
         self.trust.clear();
-        for (election, left) in app.stands.leading().into_iter().chain(app.sessions.leading()) {
-            self.trust.get_or_create(&self.of(ns, &election)).set(left.as_secs_f64());
+        for (election, left) in app.stands.standing().into_iter().chain(app.sessions.standing()) {
+            let labels = self.of(ns, &election);
+            let leader = self.leader.get_or_create(&labels);
+            // Several may stand here for one election.
+            leader.set(leader.get().max(i64::from(left.is_some())));
+            if let Some(left) = left {
+                self.trust.get_or_create(&labels).set(left.as_secs_f64());
+            }
         }
         if let Some(seen) = seen {
             self.members.get_or_create(&namespace()).set(as_gauge(seen.snapshot.members.len()));
@@ -214,12 +226,8 @@ impl Metrics for Measured {
     fn record(&self, namespace: &Namespace, metric: &Metric) {
         let ns = || namespace.to_string();
         match metric {
-            Metric::Standing { election } => {
-                self.leader.get_or_create(&self.of(namespace, election)).set(0);
-            }
             Metric::Elected { election, number } => {
                 let labels = self.of(namespace, election);
-                self.leader.get_or_create(&labels).set(1);
                 self.won.get_or_create(&labels).inc();
                 // Exact up to 2^53; later numbers are off by less than one in 2^52.
                 #[allow(clippy::cast_precision_loss)]
@@ -227,7 +235,6 @@ impl Metrics for Measured {
             }
             Metric::Lost { election, reason, .. } => {
                 let labels = self.of(namespace, election);
-                self.leader.get_or_create(&labels).set(0);
                 let OfElection { namespace, election } = labels;
                 let reason = tenure_api::Loss::from(*reason).as_str();
                 self.lost.get_or_create(&OfLoss { namespace, election, reason }).inc();

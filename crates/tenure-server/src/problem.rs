@@ -64,6 +64,12 @@ impl Problem {
         self
     }
 
+    /// What was asked for may have been done.
+    pub(crate) fn maybe_applied(mut self) -> Self {
+        self.may_have_applied = true;
+        self
+    }
+
     pub(crate) fn newest_term(mut self, term: u64) -> Self {
         self.newest_term = Some(term);
         self

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use tenure::{Left, Tenure};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -14,9 +15,11 @@ use crate::access::Hosts;
 use crate::board::Board;
 use crate::listen::{Address, Bind, Bound};
 use crate::measured::Measured;
+use crate::once::Keys;
 use crate::options::Options;
-use crate::routes::{self, leader::Stands};
+use crate::routes;
 use crate::sessions::Sessions;
+use crate::stands::Stands;
 use crate::{App, Error};
 
 /// How many sessions there may be, unless the options say otherwise.
@@ -42,8 +45,8 @@ pub struct Server {
     addresses: Vec<Address>,
     compat: Option<Address>,
     tasks: JoinSet<()>,
-    /// Turns true when the listeners are to close.
-    close: watch::Sender<bool>,
+    /// Whether it was stopped in order.
+    stopped: bool,
 }
 
 impl Server {
@@ -66,14 +69,15 @@ impl Server {
             None => None,
         };
         let measured = Arc::new(Measured::new());
-        let tenure = member.prove_death(false).metrics(measured.clone()).connect().await?;
+        let tenure = member.prove_death(false).trusted_elsewhere().metrics(measured.clone());
+        let tenure = tenure.connect().await?;
         tenure.join()?;
         let addresses: Vec<_> = bounds.iter().map(|bound| bound.address(tls.is_some())).collect();
         let compat = old_style.as_ref().map(|bound| bound.address(false));
         let app = app(&tenure, &options, measured, &addresses);
-        app.stands.begin(&tenure, &options.stand)?;
+        app.stands.begin(&tenure, &options.stand, &app.stop).await?;
 
-        let (close, closing) = watch::channel(false);
+        let closing = app.close.subscribe();
         let mut tasks = JoinSet::new();
         let router = routes::router(app.clone());
         for bound in bounds {
@@ -84,7 +88,7 @@ impl Server {
             tasks.spawn(bound.serve(router, None, closing));
         }
         tasks.spawn(routes::events::stir(app.clone()));
-        Ok(Self { app, addresses, compat, tasks, close })
+        Ok(Self { app, addresses, compat, tasks, stopped: false })
     }
 
     /// Where it listens, in the order of the options.
@@ -105,15 +109,31 @@ impl Server {
         &self.app.tenure
     }
 
-    /// Asks every client to stop, waits until they have or their drain is over, gives up what
-    /// the server itself leads, and closes.
+    /// Asks every client to stop, waits until they have or what they were granted has ended,
+    /// gives up what the server itself leads, and closes.
+    ///
+    /// A server that is dropped instead does the same for its store without waiting for it, and
+    /// answers nobody any more: its clients' trust runs out.
     pub async fn stop(mut self) -> Result<Left, Error> {
+        self.stopped = true;
         self.app.stop.send_replace(true);
-        self.app.sessions.close().await;
+        tokio::join!(self.app.sessions.close(), self.app.stands.ended());
         let left = self.app.tenure.shutdown().await?;
-        self.close.send_replace(true);
+        self.app.close.send_replace(true);
         while self.tasks.join_next().await.is_some() {}
         Ok(left)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if !self.stopped {
+            self.app.stop.send_replace(true);
+            self.app.close.send_replace(true);
+            self.app.sessions.abandon();
+            // The first poll tells the member's own loop.
+            let _ = self.app.tenure.shutdown().now_or_never();
+        }
     }
 }
 
@@ -140,6 +160,8 @@ fn app(
         tokens: options.tokens(),
         hosts: Hosts::new(&sockets, &options.hosts),
         measured,
+        keys: Keys::default(),
         stop: watch::Sender::new(false),
+        close: watch::Sender::new(false),
     })
 }

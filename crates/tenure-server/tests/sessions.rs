@@ -4,63 +4,14 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use common::session::Session;
 use common::{Client, TTL, serve};
 use serde_json::{Value, json};
 use tenure::Tenure;
 use tenure_server::{Options, Server};
 use tenure_testkit::until;
-
-/// A client's session, as the answers tell of it.
-struct Session {
-    client: Client,
-    told: Value,
-    /// Before the last request was sent.
-    sent: Instant,
-}
-
-impl Session {
-    async fn begin(client: &Client, election: &str, body: Value) -> Self {
-        let sent = Instant::now();
-        let answer = client.post(&format!("/v1/elections/{election}/sessions"), body).await;
-        assert_eq!(answer.status, 201, "{answer:?}");
-        let told = answer.json();
-        let key = told["session"].as_str().unwrap();
-        assert_eq!(answer.header("location"), Some(&*format!("/v1/sessions/{key}")));
-        Self { client: client.clone(), told, sent }
-    }
-
-    fn path(&self, rest: &str) -> String {
-        format!("/v1/sessions/{}{rest}", self.told["session"].as_str().unwrap())
-    }
-
-    async fn beat(&mut self, wait_ms: u64) {
-        self.sent = Instant::now();
-        let body = json!({ "seen": self.told["seen"], "wait_ms": wait_ms });
-        self.told = self.client.post(&self.path("/beat"), body).await.json();
-    }
-
-    async fn until(&mut self, state: &str) {
-        until(state, async || {
-            if self.state() != state {
-                self.beat(500).await;
-            }
-            self.state() == state
-        })
-        .await;
-    }
-
-    fn state(&self) -> &str {
-        self.told["state"].as_str().unwrap()
-    }
-
-    /// Until when the client trusts (W1).
-    fn trusted_until(&self) -> Instant {
-        let millis = |key: &str| self.told[key].as_u64().unwrap();
-        self.sent + Duration::from_millis(millis("remaining_ms").min(millis("ttl_ms")))
-    }
-}
 
 fn id(id: &str) -> Value {
     json!({ "id": id, "ttl_ms": 1_500 })
@@ -146,16 +97,22 @@ async fn a_client_that_is_asked_to_stop_drains_first() {
     server.stop().await.unwrap();
 }
 
-/// A client that does not stop loses the term when its drain is over, and its trust with it.
+/// A client that does not stop loses the term when its drain is over; the next one leads when
+/// the first one's trust has ended.
 #[tokio::test]
 async fn the_drain_bounds_a_client_that_does_not_stop() {
     let (server, client) = serve(Options::new()).await;
     let body = json!({ "id": "first", "ttl_ms": 1_500, "drain_ms": 200 });
     let mut first = Session::begin(&client, "jobs", body).await;
     first.until("leading").await;
+    let mut second = Session::begin(&client, "jobs", id("second")).await;
+    first.beat(0).await;
+    let trusted_until = first.trusted_until();
     client.post("/v1/elections/jobs/step-down", json!({})).await;
     first.until("lost").await;
     assert!(first.told["remaining_ms"] == 0 && first.told["reason"].as_str().is_some());
+    second.until("leading").await;
+    assert!(Instant::now() >= trusted_until, "the first still trusted its term");
     server.stop().await.unwrap();
 }
 

@@ -207,6 +207,8 @@ pub struct Config {
     pub margin: u32,
     /// Which store.
     pub store: StoreKind,
+    /// Whether processes lead for clients of theirs.
+    pub clients: bool,
 }
 
 impl Config {
@@ -234,6 +236,7 @@ impl Config {
             ttl,
             margin: *rng.pick(&[0, 20, 100]).unwrap_or(&100),
             store: StoreKind::Judging,
+            clients: false,
         };
         scenario.shape(config)
     }
@@ -258,6 +261,11 @@ impl Config {
     /// The timings of the process `index`.
     #[must_use]
     pub fn settings(&self, index: usize) -> Settings {
+        self.settings_of(index, true)
+    }
+
+    /// The same; `elsewhere` unless what clients trust is to be left out of account.
+    pub(crate) fn settings_of(&self, index: usize, elsewhere: bool) -> Settings {
         let mut ttl = self.ttl;
         if self.features.has(Feature::MixedTimings) {
             let mut rng = Rng::stream(self.seed, 1_000 + index as u64);
@@ -265,6 +273,10 @@ impl Config {
             ttl = (ttl * quarters / 4).max(MIN_TTL);
         }
         let builder = SettingsBuilder::ttl(ttl).drift_ppm(self.drift_ppm);
+        let builder = match self.clients && elsewhere {
+            true => builder.trusted_elsewhere(),
+            false => builder,
+        };
         let built = builder.clone().margin(self.margin_of(ttl)).build();
         // The plain timings always hold: a test builds every preset.
         built.or_else(|_| builder.build()).unwrap_or_default()

@@ -16,6 +16,8 @@ pub type Situation = &'static str;
 
 /// Every situation that a suite must reach.
 const SITUATIONS: &[Situation] = &[
+    "a client of a server led",
+    "a client was stopped",
     "a bid that was repeated got its own term back",
     "a bid was answered: ended",
     "a claim failed and may have been applied",

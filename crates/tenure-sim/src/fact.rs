@@ -88,7 +88,27 @@ pub enum Fact<'a> {
         /// Until when, in true time.
         until: Nanos,
     },
-    /// The same for a name.
+    /// A client of a server trusts that it leads.
+    ClientTrusts {
+        /// Which, by its server's place.
+        client: usize,
+        /// In which election.
+        election: &'a ElectionName,
+        /// The term.
+        number: TermNumber,
+        /// The life of the member that leads for it.
+        life: Incarnation,
+        /// Until when, in true time.
+        until: Nanos,
+    },
+    /// A client of a server trusts nothing.
+    ClientLost {
+        /// Which, by its server's place.
+        client: usize,
+        /// In which election.
+        election: &'a ElectionName,
+    },
+    /// A clock changed its rate while a name was trusted.
     NameRetrusted {
         /// Whose.
         who: Who,

@@ -19,7 +19,7 @@ pub use config::{Config, Feature, Features, StoreKind};
 pub use coverage::{Coverage, Situation};
 pub use fact::{Fact, Surveyed, SurveyedName, Who};
 pub use invariants::Violation;
-pub use mutation::{Mutation, StoreRule, TurnRule};
+pub use mutation::{Mutation, SessionRule, StoreRule, TurnRule};
 pub use rng::{Rng, TraceHash};
 pub use scenario::Scenario;
 pub use shrink::shrink;

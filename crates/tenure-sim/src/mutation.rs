@@ -19,8 +19,23 @@ pub enum Mutation {
     Cas(CasRule),
     /// A rule of a store's whose rows lie elsewhere.
     Turns(TurnRule),
+    /// A rule of clients behind servers.
+    Session(SessionRule),
     /// T2: the members' clocks stop while their hosts are suspended.
     SuspendNotCounted,
+}
+
+/// A rule of clients behind servers, broken on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionRule {
+    /// W2: an event extends trust.
+    EventExtends,
+    /// W1: trust is counted from the answer.
+    CountedFromAnswer,
+    /// W4: a term is given back before the client's trust has ended.
+    ReleasedEarly,
+    /// W4: a member that leads for clients keeps a lost term for its margin alone.
+    MarginOnly,
 }
 
 /// A rule of a store's, broken on purpose.
@@ -129,6 +144,10 @@ impl Mutation {
         Mutation::Turns(TurnRule::CallerNotChecked),
         Mutation::Turns(TurnRule::MemberGuardDropped),
         Mutation::Turns(TurnRule::ClockBeforeLock),
+        Mutation::Session(SessionRule::EventExtends),
+        Mutation::Session(SessionRule::CountedFromAnswer),
+        Mutation::Session(SessionRule::ReleasedEarly),
+        Mutation::Session(SessionRule::MarginOnly),
     ];
 
     /// Its name on the command line.
@@ -139,6 +158,7 @@ impl Mutation {
             Mutation::Store(rule) => format!("{rule:?}"),
             Mutation::Cas(rule) => format!("Cas{rule:?}"),
             Mutation::Turns(rule) => format!("Turns{rule:?}"),
+            Mutation::Session(rule) => format!("Session{rule:?}"),
             Mutation::SuspendNotCounted => "SuspendNotCounted".to_owned(),
         }
     }
@@ -149,6 +169,7 @@ impl Mutation {
         match self {
             Mutation::Cas(_) => Some(Scenario::Cas),
             Mutation::Turns(_) => Some(Scenario::Turns),
+            Mutation::Session(_) => Some(Scenario::Clients),
             Mutation::Machine(Machine::BelieveRollbacks | Machine::NamesNotDoubted)
             | Mutation::Store(StoreRule::EraWithoutClock) => Some(Scenario::Jump),
             Mutation::Machine(Machine::NumbersUntold)

@@ -33,11 +33,14 @@ pub enum Scenario {
     Jump,
     /// Like the swarm, with names for certain; on each kind of store in turn.
     Names,
+    /// Like the swarm, with processes that lead for clients of theirs; on stores that do not
+    /// forget, in turn.
+    Clients,
 }
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Scenario; 12] = [
+    pub const ALL: [Scenario; 13] = [
         Scenario::Swarm,
         Scenario::Calm,
         Scenario::Clocks,
@@ -50,6 +53,7 @@ impl Scenario {
         Scenario::Replica,
         Scenario::Jump,
         Scenario::Names,
+        Scenario::Clients,
     ];
 
     /// The kind of world that a seed has if none is asked for: mostly the swarm,
@@ -57,6 +61,7 @@ impl Scenario {
     #[must_use]
     pub fn of(seed: u64) -> Self {
         match seed % 16 {
+            5 => Scenario::Clients,
             6 => Scenario::Turns,
             7 => Scenario::Cas,
             8 => Scenario::Replica,
@@ -87,6 +92,7 @@ impl Scenario {
             Scenario::Replica => "replica",
             Scenario::Jump => "jump",
             Scenario::Names => "names",
+            Scenario::Clients => "clients",
         }
     }
 
@@ -95,7 +101,8 @@ impl Scenario {
         use Feature::*;
         match self {
             Scenario::Swarm | Scenario::Beyond | Scenario::Cas => None,
-            Scenario::Turns | Scenario::Replica | Scenario::Jump | Scenario::Names => None,
+            Scenario::Turns | Scenario::Replica | Scenario::Jump => None,
+            Scenario::Names | Scenario::Clients => None,
             Scenario::Calm => Some(&[Priorities, MixedTimings, SmallBatches]),
             Scenario::Clocks => Some(&[Drift, Stops, Suspends, Stragglers, MixedTimings, NoWatch]),
             Scenario::Network => {
@@ -141,6 +148,15 @@ impl Scenario {
                 config.features = config.features.with(Feature::Removals, by_hand);
             }
             Scenario::Turns => config.store = StoreKind::Turns,
+            Scenario::Clients => {
+                config.clients = true;
+                config.names = 0;
+                config.store = match config.seed / 16 % 4 {
+                    1 => StoreKind::Cas,
+                    2 => StoreKind::Turns,
+                    _ => StoreKind::Judging,
+                };
+            }
             Scenario::Replica => config.store = StoreKind::Replicated,
             Scenario::Jump => config.store = StoreKind::Jumping,
             Scenario::Names => {

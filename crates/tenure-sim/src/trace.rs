@@ -62,6 +62,12 @@ fn line(fact: &Fact<'_>) -> String {
             until / SECOND,
             until % SECOND / 1_000
         ),
+        Fact::ClientTrusts { client, election, number, until, .. } => format!(
+            "c{client} trusts {election}#{number} until {}.{:06}",
+            until / SECOND,
+            until % SECOND / 1_000
+        ),
+        Fact::ClientLost { client, election } => format!("c{client} trusts nothing of {election}"),
         Fact::NameRetrusted { who, name, until } => format!(
             "{who} clock changed its rate: {name} trusted until {}.{:06}",
             until / SECOND,
@@ -234,6 +240,8 @@ pub(crate) fn fold(hash: &mut TraceHash, now: Nanos, fact: &Fact<'_>) {
             (21, tokens, store.as_nanos())
         }
         Fact::NamesSurveyed { names } => (22, 0, names.len() as u64),
+        Fact::ClientTrusts { client, until, .. } => (23, *client as u64, *until),
+        Fact::ClientLost { client, .. } => (24, *client as u64, 0),
     };
     hash.fold(kind);
     hash.fold(who);

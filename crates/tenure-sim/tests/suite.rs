@@ -117,6 +117,16 @@ fn worlds_on_rows_that_lie_elsewhere_keep_every_promise() {
     keeps_every_promise(&Suite { scenario: Some(Scenario::Turns), ..one_core(0..200) });
 }
 
+/// W1 to W5: processes that lead for clients of theirs, with slow answers, dead servers, paused
+/// clients, drains that end before what was granted does, on each kind of store that does not
+/// forget.
+#[test]
+fn worlds_of_clients_behind_servers_keep_every_promise() {
+    let clients = Suite { scenario: Some(Scenario::Clients), ..one_core(0..300) };
+    let report = keeps_every_promise(&clients);
+    assert!(reached(&report, "a client of a server led") > 300);
+}
+
 /// A run is a function of its seed, and different seeds give different runs.
 #[test]
 fn a_rerun_leaves_the_same_and_another_seed_does_not() {

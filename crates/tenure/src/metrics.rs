@@ -3,8 +3,8 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use tenure_core::{ElectionName, LostReason, Namespace, Request, TermNumber};
@@ -122,23 +122,47 @@ impl Verb {
     }
 }
 
-/// How many measurements may wait for the hook.
+/// How many measurements may wait for a hook.
 const KEPT: usize = 4096;
 
-/// The way to the application's hook, if it has one.
-#[derive(Debug)]
-pub(crate) struct Hook(Option<SyncSender<Metric>>);
+/// The threads on which hooks are called, one for each hook that members of a connection have:
+/// ten thousand members with one hook cost one thread and one queue.
+#[derive(Debug, Default)]
+pub(crate) struct Hooks(Mutex<Vec<(Arc<dyn Metrics>, Weak<Relay>)>>);
 
-impl Hook {
-    /// Starts the hook's thread, which ends with this.
-    pub(crate) fn start(
+/// The way to a hook's thread, which ends with this.
+#[derive(Debug)]
+struct Relay(SyncSender<(Namespace, Metric)>);
+
+impl Hooks {
+    /// The way of a member to its hook. The hook's thread is started if no other member has it.
+    pub(crate) fn of(
+        &self,
         metrics: Option<Arc<dyn Metrics>>,
         namespace: Namespace,
-    ) -> std::io::Result<Self> {
-        let Some(metrics) = metrics else { return Ok(Self(None)) };
-        let (give, take) = sync_channel::<Metric>(KEPT);
+    ) -> std::io::Result<Hook> {
+        let Some(metrics) = metrics else { return Ok(Hook(None)) };
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(_, relay)| relay.strong_count() > 0);
+        let same = known.iter().find(|(hook, _)| Arc::ptr_eq(hook, &metrics));
+        let running = same.and_then(|(_, relay)| relay.upgrade());
+        let relay = match running {
+            Some(relay) => relay,
+            None => {
+                let relay = Arc::new(Relay::start(metrics.clone())?);
+                known.push((metrics, Arc::downgrade(&relay)));
+                relay
+            }
+        };
+        Ok(Hook(Some((namespace, relay))))
+    }
+}
+
+impl Relay {
+    fn start(metrics: Arc<dyn Metrics>) -> std::io::Result<Self> {
+        let (give, take) = sync_channel::<(Namespace, Metric)>(KEPT);
         std::thread::Builder::new().name("tenure-metrics".into()).spawn(move || {
-            for metric in take {
+            for (namespace, metric) in take {
                 let recorded =
                     catch_unwind(AssertUnwindSafe(|| metrics.record(&namespace, &metric)));
                 if recorded.is_err() {
@@ -146,13 +170,19 @@ impl Hook {
                 }
             }
         })?;
-        Ok(Self(Some(give)))
+        Ok(Self(give))
     }
+}
 
+/// The way to the application's hook, if it has one.
+#[derive(Clone, Debug)]
+pub(crate) struct Hook(Option<(Namespace, Arc<Relay>)>);
+
+impl Hook {
     /// Passes a measurement on. It never waits: what does not fit is dropped.
     pub(crate) fn record(&self, metric: Metric) {
-        if let Some(give) = &self.0 {
-            let _ = give.try_send(metric);
+        if let Some((namespace, relay)) = &self.0 {
+            let _ = relay.0.try_send((namespace.clone(), metric));
         }
     }
 }

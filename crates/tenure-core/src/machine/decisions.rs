@@ -56,9 +56,9 @@ impl Decisions {
         false
     }
 
-    /// E4: work that was told *lost* has the margin to stop in.
+    /// E4: work that was told *lost* has the margin to stop in, or longer.
     pub(super) fn release_from(self, now: Mono, settings: &Settings) -> Mono {
-        now + settings.margin()
+        now + settings.release_after()
     }
 
     /// E4: a member does not leave while lost work may still run.

@@ -400,7 +400,7 @@ impl Machine {
             return;
         }
         let settings = &self.common.settings;
-        let patience = settings.drain() + settings.margin();
+        let patience = settings.drain() + settings.release_after();
         self.common.shutdown = Some(now + patience + settings.request_timeout() * 3);
         let cx = &mut self.common.at(now);
         self.terms.stop_all(cx);

@@ -136,3 +136,12 @@ fn what_follows_from_the_ttl_is_as_documented() {
     assert_eq!(short.stagger(), Duration::from_millis(20));
     assert_eq!(short.look_gap(), Duration::from_millis(10));
 }
+
+/// W4: long enough for a grant of the whole ttl, with both clocks wrong by the bound.
+#[test]
+fn a_lost_term_is_kept_for_the_margin_or_for_what_others_trust() {
+    assert_eq!(ten().build().unwrap().release_after(), Duration::from_secs(1));
+    let longer = ten().trusted_elsewhere().build().unwrap();
+    assert_eq!(longer.release_after(), crate::Grants::waited(longer.ttl(), 1_000));
+    assert!(longer.release_after() > Duration::from_millis(10_020));
+}

@@ -24,7 +24,7 @@ use crate::App;
 use crate::problem::{Answer, Problem};
 
 /// What a caller may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Scope {
     Viewer,
     Candidate,

@@ -77,7 +77,7 @@ async fn changes(
         };
         Some(Ok(Event::default().data(serde_json::to_string(&leader).unwrap_or_default())))
     });
-    let mut stop = compat.app.stop.subscribe();
+    let mut stop = compat.app.close.subscribe();
     let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };
     let alive = KeepAlive::new().interval(Duration::from_secs(10));
     Ok(Sse::new(news.take_until(Box::pin(stopped))).keep_alive(alive))

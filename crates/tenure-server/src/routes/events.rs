@@ -66,7 +66,7 @@ pub(crate) async fn events(
     let hello = hello.data(json!({ "seq": at.get() }).to_string());
     let first = futures_util::stream::iter([hello]);
     let news = futures_util::stream::unfold(feed, Feed::next).flat_map(futures_util::stream::iter);
-    let mut stop = app.stop.subscribe();
+    let mut stop = app.close.subscribe();
     let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };
     let all = first.chain(news).map(Ok).take_until(Box::pin(stopped));
     Ok(Sse::new(all).keep_alive(KeepAlive::new().interval(ALIVE)))
@@ -133,7 +133,7 @@ fn told(entry: &Entry) -> Event {
 
 /// Marks what the server has read as old when something happens.
 pub(crate) async fn stir(app: Arc<App>) {
-    let mut stop = app.stop.subscribe();
+    let mut stop = app.close.subscribe();
     loop {
         let Ok(mut journal) = app.tenure.follow(None) else { return };
         loop {

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use http::StatusCode;
 use http::request::Parts;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
 use tenure::ElectionName;
 
 use crate::App;
@@ -65,20 +64,18 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
-        let body: Result<Json<Map<String, Value>>, _> = Json::from_request(request, app).await;
-        let refused = |problem: Problem| problem.remedy("/openapi.json has the schema of the body");
-        let Json(fields) = body.map_err(|rejection: JsonRejection| {
-            let text = rejection.body_text();
-            let problem = match rejection.status() {
-                StatusCode::PAYLOAD_TOO_LARGE => {
-                    let title = "the body is too large";
-                    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", title, text)
-                }
-                _ => Problem::bad_request(text),
-            };
-            refused(problem)
+        let body = Bytes::from_request(request, app).await.map_err(|rejection| {
+            Problem::bad_request(rejection.body_text()).remedy("send the body whole")
         })?;
-        let body = serde_json::from_value(Value::Object(fields)).map(Self);
-        body.map_err(|error| refused(Problem::bad_request(error.to_string())))
+        let wrong = |why: &str| {
+            Problem::bad_request(why).remedy("/openapi.json has the schema of the body")
+        };
+        // A list would be taken for the fields in their order.
+        if !body.trim_ascii_start().starts_with(b"{") {
+            return Err(wrong("the body is no JSON object"));
+        }
+        let read = Json::from_bytes(&body);
+        read.map(|Json(body)| Self(body))
+            .map_err(|rejection: JsonRejection| wrong(&rejection.body_text()))
     }
 }

@@ -12,22 +12,19 @@ mod metrics;
 mod names;
 mod openapi;
 mod operate;
-mod sessions;
+pub(crate) mod sessions;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::Request;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{delete, get, post};
 use http::{HeaderValue, header};
 
 use crate::problem::Problem;
-use crate::{App, access, dashboard};
-
-/// The largest body: metadata of 4 KiB, escaped, and what surrounds it.
-const BODY: usize = 64 * 1024;
+use crate::{App, access, dashboard, once};
 
 /// Everything but what older sidecars answered.
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -61,8 +58,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .merge(dashboard::router())
         .fallback(unknown_route)
         .method_not_allowed_fallback(unknown_method)
+        .layer(middleware::from_fn_with_state(app.clone(), once::once))
         .layer(middleware::from_fn_with_state(app.clone(), access::check))
-        .layer(DefaultBodyLimit::max(BODY))
         .layer(middleware::from_fn(guarded))
         .with_state(app)
 }

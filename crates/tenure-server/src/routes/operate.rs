@@ -1,4 +1,5 @@
-//! What operators ask for. Each may be repeated: asking twice asks once.
+//! What operators ask for. Sent again under its `Idempotency-Key`, a request asks once; a
+//! step-down that names no term means the one that led when it was asked for *first*.
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use super::elections::unknown;
 use super::input::{self, Body, Segment};
 use crate::App;
 use crate::access::{Scope, need};
+use crate::once::Once;
 use crate::problem::{Answer, Problem};
 
 /// Why, and in whose favour.
@@ -33,6 +35,7 @@ pub(crate) struct StepDown {
 pub(crate) async fn step_down(
     State(app): State<Arc<App>>,
     Extension(scope): Extension<Scope>,
+    once: Option<Extension<Once>>,
     input::Election(name): input::Election,
     Body(asked): Body<StepDown>,
 ) -> Answer<Json<Resigned>> {
@@ -40,7 +43,11 @@ pub(crate) async fn step_down(
     let seen = app.board.look(true).await?;
     let view = seen.find(&name).ok_or_else(|| unknown(&name))?;
     let holder = view.holder.as_ref().ok_or_else(|| vacant(&name, view.number))?;
-    let number = asked.term.map_or(view.number, TermNumber::new);
+    let meant = once.as_ref().and_then(|once| once.noted::<TermNumber>());
+    let number = asked.term.map(TermNumber::new).or(meant).unwrap_or(view.number);
+    if let Some(Extension(once)) = once {
+        once.note(number);
+    }
     let to = asked.to.map(MemberId::new).transpose().map_err(tenure::Error::from)?;
     let election = app.tenure.election(&name);
     let amended = election.ask_term_to_step_down(number, to.clone(), &asked.reason).await?;

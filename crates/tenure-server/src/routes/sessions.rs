@@ -14,7 +14,8 @@ use tenure_api::millis;
 use super::input::{self, Body, Segment};
 use crate::App;
 use crate::access::{Scope, need};
-use crate::problem::Answer;
+use crate::once::Once;
+use crate::problem::{Answer, Problem};
 use crate::sessions::{Entry, NewSession, State as At, View};
 
 /// How long a resignation may take to be confirmed.
@@ -42,7 +43,7 @@ pub(crate) struct Told {
     beat_ms: u64,
     /// While stopping: how much longer the client may take to stop.
     drain_ms: Option<u64>,
-    /// Why it is to stop, or why the term is over.
+    /// Why it is to stop, why the term is over, or what keeps it waiting.
     reason: Option<String>,
 }
 
@@ -50,7 +51,7 @@ impl Told {
     fn new(entry: &Entry, view: &View) -> Self {
         let (span, until) = entry.grant(view);
         let (state, term, drain, reason) = match &view.state {
-            At::Waiting => ("waiting", None, None, None),
+            At::Waiting => ("waiting", None, None, entry.obstacle()),
             At::Leading(leadership) => ("leading", Some(leadership.token()), None, None),
             At::Stopping { leadership, reason, drain_until } => {
                 let left = drain_until.since(entry.member.now());
@@ -78,7 +79,7 @@ impl Told {
 }
 
 /// Which boot of which machine this is: moments of its boot-time clock mean nothing elsewhere.
-fn boot_id() -> &'static str {
+pub(super) fn boot_id() -> &'static str {
     static ID: std::sync::OnceLock<String> = std::sync::OnceLock::new();
     ID.get_or_init(|| {
         let read = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
@@ -90,11 +91,20 @@ fn boot_id() -> &'static str {
 pub(crate) async fn begin(
     State(app): State<Arc<App>>,
     Extension(scope): Extension<Scope>,
+    once: Option<Extension<Once>>,
     input::Election(election): input::Election,
     Body(asked): Body<NewSession>,
 ) -> Answer<Response> {
     need(scope, Scope::Candidate)?;
-    let entry = app.sessions.begin(election, asked).await?;
+    // Asked for again, it is the same session; what it is told is told anew (W1).
+    let begun = once.as_ref().and_then(|once| once.noted::<Arc<Entry>>());
+    let entry = match begun {
+        Some(entry) => entry,
+        None => app.sessions.begin(election, asked).await?,
+    };
+    if let Some(Extension(once)) = once {
+        once.note(entry.clone());
+    }
     let told = Told::new(&entry, &entry.state());
     let at = format!("/v1/sessions/{}", entry.key);
     Ok((StatusCode::CREATED, [(header::LOCATION, at)], Json(told)).into_response())
@@ -134,8 +144,8 @@ pub(crate) async fn resign(
 ) -> Answer<Json<Told>> {
     need(scope, Scope::Candidate)?;
     let entry = app.sessions.find(&key)?;
-    let view = stopped(&entry).await;
-    Ok(Json(Told::new(&entry, &view)))
+    stopped(&entry).await?;
+    Ok(Json(Told::new(&entry, &entry.state())))
 }
 
 /// The same, for clients that want no answer.
@@ -145,12 +155,22 @@ pub(crate) async fn end(
     Segment(key): Segment,
 ) -> Answer<StatusCode> {
     need(scope, Scope::Candidate)?;
-    stopped(&*app.sessions.find(&key)?).await;
+    stopped(&*app.sessions.find(&key)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn stopped(entry: &Entry) -> View {
+/// The client has stopped; returns when the store has confirmed that the term is given back.
+async fn stopped(entry: &Entry) -> Answer<()> {
     entry.resign();
-    let _ = tokio::time::timeout(CONFIRM, entry.given_back()).await;
-    entry.state()
+    if let Ok(true) = tokio::time::timeout(CONFIRM, entry.given_back()).await {
+        return Ok(());
+    }
+    let what = format!("the store has not confirmed that {} is given back", entry.election);
+    let title = "it is not confirmed";
+    Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unconfirmed", title, what)
+        .remedy(
+            "nothing: the session is over and grants nothing, and the server repeats the release; \
+             if it cannot, the term ends with the ttl",
+        )
+        .maybe_applied())
 }

@@ -8,8 +8,23 @@
 //! the campaign to the release. A session has at most one term: after a loss the client begins
 //! another, so that no loss goes unseen.
 
+mod begin;
+mod entry;
+mod index;
 mod table;
 mod task;
 
-pub(crate) use table::{Entry, NewSession, Sessions};
+pub(crate) use begin::NewSession;
+pub(crate) use entry::Entry;
+pub(crate) use table::Sessions;
 pub(crate) use task::{State, View};
+
+/// What cannot be guessed: a client that has it speaks for the session.
+pub(crate) fn key() -> crate::problem::Answer<String> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).map_err(|error| tenure::Error::System {
+        what: "reading random bytes from the operating system",
+        source: error.into(),
+    })?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,29 +1,39 @@
 //! One session, from the campaign to the release.
 //!
+//! What is granted, and when the term may be given back, is decided in [`tenure::session`]; this
+//! carries it out. Whatever changes a session does so under its lock and then rings the bell;
+//! the task asks [`Session::next`] again each time.
+//!
 //! # Interleavings
 //!
 //! - **The client dies while it leads.** No beat for the ttl: the session is over, nothing is
 //!   granted any more, the term is renewed until what was granted has ended, then released (W4).
 //! - **A beat on its way when the silence is noticed.** Both take the session's lock: either the
 //!   beat comes first and the session lives, or it is answered *lost*.
-//! - **The member loses the term.** The client's trust has ended by itself, since it was granted
-//!   no more than the member had (W1). The state is *lost*, which wakes the waiting beat.
+//! - **The member loses the term**: its trust has ended, its drain is over, the store was rolled
+//!   back. The state is *lost*, which wakes the waiting beat. The hold on the term is kept until
+//!   the client says that it has stopped, or until what it was granted has ended; the member's
+//!   settings make it wait for that.
 //! - **The client says that it has stopped** (`resign`). It has ended its trust before it sent
 //!   that, so that the term is released at once.
 //! - **An operator asks for a step-down.** The state is *stopping*, the beat returns, the client
-//!   drains and resigns. The drain bounds it: after that the member gives the term up, *lost* is
-//!   told, and the client's grant ends with the member's trust.
+//!   drains and resigns. The drain bounds it, and what is granted meanwhile ends with it.
 //! - **The server stops.** Its members are shut down: as a step-down of every session, within
 //!   the drain.
+//! - **The task is dropped**, with its runtime or by a panic. Nothing says that the client has
+//!   stopped: the hold is not let go, and the member is told to shut down. So it drains, says
+//!   *lost*, and waits as it does for a client that does not answer.
 //! - **The server dies.** Nobody renews: the client's trust runs out before the member's ttl
 //!   (W5). The server's members are never proven dead.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tenure::session::Session;
-use tenure::{Leadership, LostReason, Mono, Stopping, Tenure};
+use tenure::session::{Next, Session};
+use tenure::{Leadership, Mono, Stopping, Tenure};
 use tokio::sync::{Notify, watch};
+
+use crate::kept::Kept;
 
 /// Where a session stands.
 #[derive(Clone, Debug)]
@@ -38,6 +48,16 @@ pub(crate) enum State {
     Over { term: Option<u64>, reason: String },
 }
 
+impl State {
+    /// The term that is led.
+    pub(crate) fn leadership(&self) -> Option<&Leadership> {
+        match self {
+            State::Leading(leadership) | State::Stopping { leadership, .. } => Some(leadership),
+            State::Waiting | State::Over { .. } => None,
+        }
+    }
+}
+
 /// A state, and how many came before it.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
@@ -50,14 +70,16 @@ pub(crate) struct View {
 pub(crate) struct Shared {
     session: Mutex<Session>,
     view: watch::Sender<View>,
-    /// The client said that it has stopped.
-    resigned: Notify,
+    /// Something was done to the session that its task must see.
+    bell: Notify,
 }
+
+const SILENT: &str = "the client was silent for the session's ttl";
 
 impl Shared {
     pub(crate) fn new(session: Session) -> Self {
         let (view, _) = watch::channel(View { seen: 1, state: State::Waiting });
-        Self { session: Mutex::new(session), view, resigned: Notify::new() }
+        Self { session: Mutex::new(session), view, bell: Notify::new() }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Session> {
@@ -66,6 +88,13 @@ impl Shared {
 
     pub(crate) fn view(&self) -> View {
         self.view.borrow().clone()
+    }
+
+    /// A beat arrived: proof of life, unless it came too late.
+    pub(crate) fn heard(&self, now: Mono) {
+        if !self.lock().heard(now) {
+            self.enter_over(SILENT);
+        }
     }
 
     /// The state once it is another than the client has seen, or after `wait`.
@@ -81,94 +110,107 @@ impl Shared {
 
     /// The client has stopped, and trusts nothing any more.
     pub(crate) fn resign(&self) {
-        self.resigned.notify_one();
+        self.lock().stopped();
+        self.enter_over("the client resigned");
+        self.bell.notify_one();
     }
 
-    fn enter(&self, state: State) {
-        self.view.send_modify(|view| {
-            view.seen += 1;
-            view.state = state;
+    /// The client leads from now on, unless the session is over.
+    fn won(&self, leadership: &Leadership) {
+        self.lock().won();
+        let leadership = leadership.clone();
+        self.enter(|state| matches!(state, State::Waiting).then_some(State::Leading(leadership)));
+    }
+
+    fn asked_to_stop(&self, reason: String, drain_until: Mono) {
+        self.lock().asked_to_stop(drain_until);
+        self.enter(|state| {
+            let leadership = state.leadership()?.clone();
+            Some(State::Stopping { leadership, reason, drain_until })
         });
     }
 
-    fn over(&self, term: Option<u64>, reason: impl Into<String>) {
+    /// The session is over, for this reason unless it was over before.
+    fn over(&self, reason: &str) {
         self.lock().end();
-        self.enter(State::Over { term, reason: reason.into() });
+        self.enter_over(reason);
+        self.bell.notify_one();
+    }
+
+    fn enter_over(&self, reason: &str) {
+        self.enter(|state| match state {
+            State::Over { .. } => None,
+            _ => {
+                let term = state.leadership().map(Leadership::token);
+                Some(State::Over { term, reason: reason.to_owned() })
+            }
+        });
+    }
+
+    fn enter(&self, next: impl FnOnce(&State) -> Option<State>) {
+        self.view.send_if_modified(|view| {
+            let Some(state) = next(&view.state) else { return false };
+            view.seen += 1;
+            view.state = state;
+            true
+        });
     }
 }
 
-/// Why a session stopped waiting for what it waited for.
-enum Cut {
-    /// The client was silent for its ttl.
-    Silent,
-    /// The client said that it has stopped.
-    Resigned,
-}
-
-/// Runs a session to its end, and gives the member's term back.
-pub(crate) async fn run(shared: &Shared, member: &Tenure, election: &str, priority: u16) {
+/// Runs a session to its end, and gives the member's term back. Whether the store has confirmed
+/// that, if there was one.
+pub(crate) async fn run(shared: &Shared, member: &Tenure, election: &str, priority: u16) -> bool {
     let standing = member.election(election).priority(priority);
     let won = tokio::select! {
         won = standing.campaign() => won,
-        cut = cut(shared, member) => {
-            return shared.over(None, cut.reason());
-        }
+        () = let_go(shared, member) => return true,
     };
     let leadership = match won {
         Ok(leadership) => leadership,
-        Err(error) => return shared.over(None, error.to_string()),
-    };
-    shared.enter(State::Leading(leadership.clone()));
-    let term = Some(leadership.token());
-    let ended = tokio::select! {
-        lost = lead(shared, &leadership) => Err(lost),
-        cut = cut(shared, member) => Ok(cut),
-    };
-    match ended {
-        Err(lost) => shared.over(term, lost.to_string()),
-        Ok(cut) => {
-            shared.over(term, cut.reason());
-            if let Cut::Silent = cut {
-                let until = shared.lock().release_from();
-                tokio::select! {
-                    () = member.sleep_until(until) => {}
-                    _ = leadership.lost() => return,
-                }
-            }
-            // What the store has not confirmed is repeated in the background.
-            let _ = leadership.resign().await;
+        Err(error) => {
+            shared.over(&error.to_string());
+            return true;
         }
+    };
+    let kept = Kept::new(leadership.clone(), member);
+    shared.won(&leadership);
+    tokio::select! {
+        () = tell(shared, leadership) => {}
+        () = let_go(shared, member) => {}
     }
+    kept.release().await
 }
 
-/// Tells the client when it is asked to stop; returns when the term is lost.
-async fn lead(shared: &Shared, leadership: &Leadership) -> LostReason {
+/// Tells the client when it is asked to stop and when the term is lost. Never returns: what
+/// becomes of the term then is not decided here.
+async fn tell(shared: &Shared, leadership: Leadership) {
     if let Stopping::Asked { reason, drain_until, .. } = leadership.stopping().await {
-        let leadership = leadership.clone();
-        shared.enter(State::Stopping { leadership, reason: reason.to_string(), drain_until });
+        shared.asked_to_stop(reason.to_string(), drain_until);
     }
-    leadership.lost().await
+    let lost = leadership.lost().await;
+    shared.over(&lost.to_string());
+    std::future::pending().await
 }
 
-/// Returns when the client was silent for too long, or has stopped.
-async fn cut(shared: &Shared, member: &Tenure) -> Cut {
+/// Returns when nobody trusts anything: the client has stopped, or was silent and what it was
+/// granted has ended.
+async fn let_go(shared: &Shared, member: &Tenure) {
     loop {
-        let silent_at = shared.lock().silent_at();
+        // Rung between the question and the wait, the bell is heard all the same.
+        let rung = shared.bell.notified();
+        let (next, over) = {
+            let mut session = shared.lock();
+            let now = member.now();
+            (session.next(now), session.is_over(now))
+        };
+        if over {
+            shared.enter_over(SILENT);
+        }
+        let Next::Wait(at) = next else { return };
         tokio::select! {
-            () = shared.resigned.notified() => return Cut::Resigned,
-            () = member.sleep_until(silent_at) => {}
-        }
-        if shared.lock().is_over(member.now()) {
-            return Cut::Silent;
-        }
-    }
-}
-
-impl Cut {
-    fn reason(&self) -> &'static str {
-        match self {
-            Cut::Silent => "the client was silent for the session's ttl",
-            Cut::Resigned => "the client resigned",
+            () = rung => {}
+            // Our own runtime's timer: the member's may have ended.
+            () = tokio::time::sleep(member.until(at)) => {}
         }
     }
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod schema;
+pub(crate) mod session;
 
 use std::time::Duration;
 

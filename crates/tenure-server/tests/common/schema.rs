@@ -147,7 +147,10 @@ fn wrong_type(rule: &Value, value: &Value) -> bool {
 fn a_wrong_answer_is_found() {
     let document = document();
     let schema = &document["components"]["schemas"]["Here"];
-    let good = serde_json::json!({"election": "e", "member": "m", "leading": true, "term": null});
+    let good = serde_json::json!({
+        "election": "e", "member": "m", "leading": true, "term": null, "remaining_ms": 0,
+        "trusted_until_boottime_ns": null, "boot_id": "",
+    });
     assert_eq!(problem(&document, schema, &good, ""), None);
     for (key, value) in [
         ("leading", serde_json::json!("yes")),

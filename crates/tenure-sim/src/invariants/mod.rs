@@ -34,6 +34,7 @@ mod names_come_right;
 mod names_read;
 mod numbers;
 mod observers;
+mod one_client_trusts;
 mod one_holder;
 mod one_owner_trusts;
 mod one_term_a_bid;
@@ -128,6 +129,7 @@ impl Checks {
             (Box::new(numbers::NumbersRise::default()), back),
             (Box::new(one_trusts::OneTrusts::new(&setup)), two),
             (Box::new(one_trusts::OneTrusts::again(&setup)), After::Holds),
+            (Box::new(one_client_trusts::OneClientTrusts::new(&setup)), After::Holds),
             (Box::new(trust_within_grant::TrustWithinGrant::new(&setup)), After::Holds),
             (Box::new(loss::LossInTime::default()), After::Holds),
             (Box::new(losses::Losses::new(&setup)), After::NotJudged),

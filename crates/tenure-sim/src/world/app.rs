@@ -55,16 +55,26 @@ impl Apps<'_> {
         let now = self.world.now;
         let process = &mut self.world.processes[who.process];
         if process.leaving
-            && !matches!(act, Act::Stopped(..) | Act::Write(..) | Act::Name(NameAct::LetGo(..)))
+            && !matches!(
+                act,
+                Act::Stopped(..)
+                    | Act::Write(..)
+                    | Act::Session(..)
+                    | Act::Name(NameAct::LetGo(..))
+            )
         {
             return;
         }
         match act {
             Act::Stand(election) => {
                 let priority = process.app.priority.get(&election).copied().unwrap_or_default();
+                let served = process.app.served.contains_key(&election);
                 let stance = process.stance(&election);
-                if !stance.standing && stance.leadership.is_none() {
+                if !stance.standing && stance.leadership.is_none() && !served {
                     stance.standing = true;
+                    if self.world.config.clients {
+                        self.world.clients().begin(who, &election);
+                    }
                     let fickle = self.world.apps.chance(200);
                     let soon = self.world.apps.below(6_000_000);
                     if self.world.on(Feature::Withdrawals) && fickle {
@@ -90,6 +100,9 @@ impl Apps<'_> {
                     self.write(who, election, number);
                 }
             }
+            Act::Session(election, number, said) => {
+                self.world.clients().serve(who, &election, number, &said);
+            }
             Act::Name(act) => self.world.names().act_on_name(who, act),
             Act::Shutdown => {
                 process.leaving = true;
@@ -99,6 +112,9 @@ impl Apps<'_> {
     }
 
     fn stopped(&mut self, who: Who, election: ElectionName, number: TermNumber) {
+        if self.world.config.clients {
+            return self.world.clients().stop_at_once(who, &election);
+        }
         self.world.see(Fact::WorkStopped { who, election: &election, number });
         let confirms = self.world.processes[who.process].app.habits.confirms;
         let leadership = self.world.processes[who.process].stance(&election).leadership;
@@ -125,6 +141,15 @@ impl Apps<'_> {
 
     /// The application is told something by its machine.
     pub(super) fn react(&mut self, who: Who, event: Event) {
+        let clients = self.world.config.clients;
+        let told = clients.then(|| event.clone());
+        self.work(who, event);
+        if let Some(event) = told {
+            self.world.clients().react(who, &event);
+        }
+    }
+
+    fn work(&mut self, who: Who, event: Event) {
         match event {
             Event::Elected { term, trusted_until } => {
                 let number = term.number;
@@ -178,12 +203,18 @@ impl Apps<'_> {
         let after = self.world.apps.between(0, ttl * 5);
         let orderly = self.world.apps.chance(500);
         if self.world.on(Feature::Resignations) && tires {
+            if self.world.config.clients && !orderly {
+                return self.world.clients().tire(who, &election, after);
+            }
             let act = if orderly { Act::StopLeading } else { Act::Stopped };
             self.world.do_in(after, who, act(election, number));
         }
     }
 
     fn drain(&mut self, who: Who, election: ElectionName, number: TermNumber, _why: &StopReason) {
+        if self.world.config.clients {
+            return;
+        }
         let process = &self.world.processes[who.process];
         let drain = process.app.habits.drain;
         if self.world.healed || drain <= 1_000 {
@@ -197,13 +228,16 @@ impl Apps<'_> {
     fn lost(&mut self, who: Who, election: ElectionName, number: TermNumber) {
         let process = &mut self.world.processes[who.process];
         process.stance(&election).leadership = None;
+        if self.world.config.clients {
+            return;
+        }
         let share = u32::try_from(process.app.habits.stop).unwrap_or(0);
         let span = process.settings.margin() / 1_000 * share;
         self.world.do_after(span, who, Act::Stopped(election.clone(), number));
         self.stand_again(who, election);
     }
 
-    fn stand_again(&mut self, who: Who, election: ElectionName) {
+    pub(super) fn stand_again(&mut self, who: Who, election: ElectionName) {
         let soon = self.world.apps.chance(500);
         let late = self.world.apps.below(nanos(self.world.config.ttl) * 2);
         let after = if self.world.healed || soon { 1 } else { late };
@@ -216,6 +250,7 @@ impl Apps<'_> {
         process.machine = None;
         process.app.stances.clear();
         process.app.names.clear();
+        process.app.served.clear();
         self.world.store.gone(who);
         if !self.world.healed {
             let pause = self.world.starts.between(1, nanos(self.world.config.ttl) * 2);

@@ -77,6 +77,7 @@ impl Healing<'_> {
 
     fn end_faults(&mut self) {
         self.world.healed = true;
+        self.world.clients().thaw();
         self.world.outage = None;
         if let Some(turns) = &mut self.world.store.turns {
             turns.operators_stop();

@@ -7,6 +7,7 @@
 //! another one through the world alone.
 
 mod app;
+mod clients;
 mod healing;
 mod naming;
 mod network;
@@ -19,6 +20,7 @@ use tenure_core::{
     Profile, StoreTraits,
 };
 
+use self::clients::ClientMap;
 use self::process::{App, Process};
 use self::queue::{Act, Happens, Queue};
 use crate::clock::{Clock, Nanos};
@@ -26,7 +28,7 @@ use crate::config::{Config, Feature, StoreKind, nanos};
 use crate::coverage::Coverage;
 use crate::fact::{Fact, Who};
 use crate::invariants::{Checks, Violation};
-use crate::mutation::Mutation;
+use crate::mutation::{Mutation, SessionRule};
 use crate::rng::{Rng, TraceHash};
 use crate::store::SimStore;
 use crate::trace::Trace;
@@ -88,6 +90,10 @@ pub(crate) struct World {
     troubles: Rng,
     starts: Rng,
     naming: Rng,
+    serving: Rng,
+    clients: ClientMap,
+    /// How many sessions were begun.
+    sessions: u64,
     checks: Checks,
     coverage: Coverage,
     trace: Option<Trace>,
@@ -119,6 +125,7 @@ impl World {
         let elections: Vec<_> =
             (0..config.elections).filter_map(|e| ElectionName::new(format!("e{e}")).ok()).collect();
         let store_clock = new_clock(&config, &mut clocks);
+        let elsewhere = mutation != Some(Mutation::Session(SessionRule::MarginOnly));
         let mut processes = Vec::new();
         for index in 0..config.members {
             let named =
@@ -127,7 +134,7 @@ impl World {
             processes.push(Process {
                 who: Who { process: index, start: 0 },
                 id,
-                settings: config.settings(index),
+                settings: config.settings_of(index, elsewhere),
                 clock: new_clock(&config, &mut clocks),
                 machine: None,
                 frozen: None,
@@ -157,6 +164,9 @@ impl World {
             troubles: Rng::stream(config.seed, 5),
             starts: Rng::stream(config.seed, 6),
             naming: Rng::stream(config.seed, 8),
+            serving: Rng::stream(config.seed, 9),
+            clients: ClientMap::new(),
+            sessions: 0,
             checks: Checks::new(&config, settings, store_clock),
             coverage: Coverage::default(),
             trace: traced.then(Trace::default),
@@ -207,6 +217,7 @@ impl World {
                 let accepted = self.store.newest(store, &election) == token;
                 self.see(Fact::Wrote { who, incarnation, election: &election, token, accepted });
             }
+            Happens::Client(turn) => self.clients().turn(turn),
             Happens::Trouble(feature) => self.troubles().trouble(feature),
             Happens::Thaw { who } => self.troubles().thaw(who),
             Happens::Reconnect { process } => self.network().reconnect(process),

@@ -6,6 +6,7 @@ use tenure_core::{
     ElectionName, Incarnation, Machine, MemberId, Mono, Name, Priority, Settings, TermNumber, Token,
 };
 
+use super::clients::Served;
 use super::naming::Asked;
 use super::queue::Happens;
 use crate::clock::{Clock, Nanos};
@@ -47,6 +48,8 @@ pub(crate) struct App {
     pub(crate) habits: Habits,
     pub(crate) priority: BTreeMap<ElectionName, Priority>,
     pub(crate) names: BTreeMap<Name, NameStance>,
+    /// The sessions that it serves, in a world of clients.
+    pub(crate) served: BTreeMap<ElectionName, Served>,
     /// What is asked for and not answered, by ticket.
     pub(crate) asked: BTreeMap<u64, (Name, Asked)>,
     /// The last ticket.

@@ -9,6 +9,7 @@ use tenure_core::{
     Amend, ElectionName, Failed, Hint, Incarnation, Mono, Name, Reply, Request, RequestId, Token,
 };
 
+use super::clients::{Said, Turn};
 use crate::clock::Nanos;
 use crate::config::Feature;
 use crate::fact::Who;
@@ -48,6 +49,8 @@ pub(crate) enum Happens {
     Answer { by: Caller, answer: u64 },
     /// A process compares the names that it owns with what the store shows.
     CompareNames { who: Who },
+    /// A client of a server does or hears something.
+    Client(Turn),
     /// The next part of the healing.
     Heal(u8),
 }
@@ -65,6 +68,8 @@ pub(crate) enum Act {
     StopLeading(ElectionName, TermNumber),
     /// Wants to write something.
     Write(ElectionName, TermNumber),
+    /// Serves the session of this number: what its client said, or what time has come for.
+    Session(ElectionName, u64, Said),
     /// Does something with a name.
     Name(NameAct),
     /// Shuts the process down in order.

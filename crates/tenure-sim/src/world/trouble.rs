@@ -74,6 +74,9 @@ impl Troubles<'_> {
                 self.world.queue.push(self.world.now + span, Happens::Reconnect { process: index });
             }
             Feature::Outages => self.toggle_outage(span),
+            Feature::Stops | Feature::Suspends if self.hits_a_client() => {
+                self.world.clients().freeze(index, span);
+            }
             Feature::Stops => self.freeze(index, span, false),
             Feature::Suspends => self.freeze(index, span, true),
             Feature::Crashes => self.crash(index, Some(span)),
@@ -90,6 +93,11 @@ impl Troubles<'_> {
             }
             _ => self.operator(feature),
         }
+    }
+
+    /// Whether a client is stopped in place of its server.
+    fn hits_a_client(&mut self) -> bool {
+        self.world.config.clients && self.world.serving.chance(500)
     }
 
     fn any_process(&mut self) -> usize {
@@ -202,6 +210,7 @@ impl Troubles<'_> {
         process.frozen = None;
         process.app.stances.clear();
         process.app.names.clear();
+        process.app.served.clear();
         let who = process.who;
         self.world.store.gone(who);
         self.world.see(Fact::Crashed { who });

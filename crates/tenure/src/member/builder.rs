@@ -10,7 +10,7 @@ use crate::client::{Client, Party};
 use crate::connect::{self, Target};
 use crate::feed::Feeds;
 use crate::member::driver::{Connection, Plan, Reach, random};
-use crate::metrics::{Hook, Metrics};
+use crate::metrics::Metrics;
 use crate::time::Time;
 use crate::{Error, Operator, Result, Tenure};
 
@@ -181,6 +181,13 @@ impl Builder {
         self
     }
 
+    /// Says that other processes work under this member's terms and trust what they were told:
+    /// see [`SettingsBuilder::trusted_elsewhere`]. To be said after the other timings.
+    pub fn trusted_elsewhere(mut self) -> Self {
+        self.settings = self.settings.trusted_elsewhere();
+        self
+    }
+
     /// All timings at once; replaces all set before.
     pub fn settings(mut self, settings: SettingsBuilder) -> Self {
         self.settings = settings;
@@ -238,8 +245,6 @@ impl Builder {
         let source = self.source?;
         let party = party(self.namespace, self.id, self.settings, &self.time)?;
         let profile = Profile::new(self.endpoints, self.metadata)?;
-        let metrics = Hook::start(self.metrics, party.ns.clone())
-            .map_err(|source| Error::System { what: "starting a thread", source })?;
         let (connection, share) = match source {
             Source::Open(connection) => {
                 let share = connection.share()?;
@@ -257,6 +262,10 @@ impl Builder {
                 .await?
             }
         };
+        let metrics = connection
+            .hooks
+            .of(self.metrics, party.ns.clone())
+            .map_err(|source| Error::System { what: "starting a thread", source })?;
         let started = connection.start(Plan { party, profile, metrics }, share).await?;
         Ok(Tenure::new(started, connection))
     }

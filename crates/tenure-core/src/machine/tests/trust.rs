@@ -141,6 +141,33 @@ fn a_distrusted_term_is_released_only_after_the_margin() {
     assert!(script.has_asked(is_release));
 }
 
+/// E4: work that hears of a loss late has longer than the margin, whatever ended the term.
+#[test]
+fn a_lost_term_is_kept_for_as_long_as_others_may_trust_it() {
+    let settings = SettingsBuilder::ttl(Duration::from_secs(10)).drain(Duration::from_millis(200));
+    let settings = settings.trusted_elsewhere().build().unwrap();
+    let kept = settings.release_after();
+    assert!(kept > Duration::from_secs(10));
+    let mut script = Script::with(WATCHED, settings, 1);
+    script.stand("nightly");
+    script.answer(Ok(joined()));
+    script.win(1);
+    script.events.clear();
+    script.run_to(1_100);
+    let number = TermNumber::new(1);
+    script.feed(Input::StopLeading { election: name("nightly"), number, to: None });
+    let mut released = None;
+    script.play(20_000, |now, request| {
+        if is_release(request) {
+            released.get_or_insert(now);
+            return Some(Ok(Reply::Release));
+        }
+        is_beat(request).then(|| Ok(alive(1)))
+    });
+    assert_eq!(script.lost(), [(name("nightly"), 1, LostReason::DrainTimeout)]);
+    assert_eq!(released, Some(Mono::from_millis(1_300) + kept), "the margin is a second");
+}
+
 /// B5: a win whose grant is over by the time its answer comes is given back, and
 /// the candidate stands again.
 #[test]

@@ -28,7 +28,7 @@ use super::{Board, Command, Driver, waits::Waits};
 use crate::client::{Client, Party};
 use crate::connect::{self, LivenessLocks, Opened, Opening, Target};
 use crate::feed::Feeds;
-use crate::metrics::Hook;
+use crate::metrics::{Hook, Hooks};
 use crate::time::{Time, Timer};
 use crate::{Error, Result};
 
@@ -76,6 +76,7 @@ pub(crate) struct Connection {
     newcomers: mpsc::UnboundedSender<Newcomer>,
     #[cfg_attr(not(unix), allow(dead_code))]
     pub(crate) locks: LivenessLocks,
+    pub(crate) hooks: Hooks,
     shares: Arc<AtomicUsize>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Its sender is gone once the thread has nothing left to do.
@@ -118,7 +119,8 @@ impl Connection {
         let shares = Arc::new(AtomicUsize::new(1));
         let share = Share(shares.clone());
         let thread = Mutex::new(Some(thread));
-        Ok((Arc::new(Self { newcomers, locks, shares, thread, ended }), share))
+        let hooks = Hooks::default();
+        Ok((Arc::new(Self { newcomers, locks, hooks, shares, thread, ended }), share))
     }
 
     /// A share for one more member, unless the last one is gone.
