@@ -273,6 +273,14 @@ impl Config {
             ttl = (ttl * quarters / 4).max(MIN_TTL);
         }
         let builder = SettingsBuilder::ttl(ttl).drift_ppm(self.drift_ppm);
+        let builder = match self.clients {
+            // Shorter than what was granted before it began, or longer.
+            true => {
+                let mut rng = Rng::stream(self.seed, 3_000 + index as u64);
+                builder.drain(ttl / 10 * *rng.pick(&[1, 3, 10]).unwrap_or(&10))
+            }
+            false => builder,
+        };
         let builder = match self.clients && elsewhere {
             true => builder.trusted_elsewhere(),
             false => builder,
