@@ -35,7 +35,7 @@
 //!   gives the term up when the drain ends. So what is granted while stopping ends with the
 //!   drain, and what was granted *before* the client was asked to stop is waited for.
 //! - **The member loses the term while it trusts it**: the drain is over, or the store was
-//!   rolled back. The member would give the term back after its margin; the client hears of it
+//!   rolled back. The member would give the term back after its margin; the client is told
 //!   with its next beat, or not at all. So a member that stands for clients keeps a lost term
 //!   for as long as a grant may last, unless it hears sooner that the work has stopped
 //!   ([`SettingsBuilder::trusted_elsewhere`](crate::SettingsBuilder::trusted_elsewhere)); and
@@ -114,7 +114,7 @@ enum Stage {
 pub enum Next {
     /// Nothing before this moment, unless something is said.
     Wait(Mono),
-    /// Give the term back, or stop standing: nobody trusts anything.
+    /// Give the term back, or stop standing: the client trusts nothing.
     LetGo,
 }
 

@@ -32,13 +32,18 @@ impl Trace {
     }
 }
 
+/// A moment of true time, in seconds.
+fn moment(at: Nanos) -> String {
+    format!("{}.{:06}", at / SECOND, at % SECOND / 1_000)
+}
+
 fn line(fact: &Fact<'_>) -> String {
     match fact {
         Fact::Started { who } => format!("{who} starts"),
         Fact::Crashed { who } => format!("{who} crashes"),
         Fact::Froze { who, until, suspended } => {
             let how = if *suspended { "suspended" } else { "stopped" };
-            format!("{who} is {how} until {}.{:06}", until / SECOND, until % SECOND / 1_000)
+            format!("{who} is {how} until {}", moment(*until))
         }
         Fact::Fed { who, input, .. } => match input {
             Input::Wake => String::new(),
@@ -57,16 +62,12 @@ fn line(fact: &Fact<'_>) -> String {
             ),
             other => format!("{who} app: {other:?} (own clock {local})"),
         },
-        Fact::Retrusted { who, election, until } => format!(
-            "{who} clock changed its rate: {election} trusted until {}.{:06}",
-            until / SECOND,
-            until % SECOND / 1_000
-        ),
-        Fact::ClientTrusts { client, election, number, until, .. } => format!(
-            "c{client} trusts {election}#{number} until {}.{:06}",
-            until / SECOND,
-            until % SECOND / 1_000
-        ),
+        Fact::Retrusted { who, election, until } => {
+            format!("{who} clock changed its rate: {election} trusted until {}", moment(*until))
+        }
+        Fact::ClientTrusts { client, election, number, until, .. } => {
+            format!("c{client} trusts {election}#{number} until {}", moment(*until))
+        }
         Fact::ClientLost { client, election } => format!("c{client} trusts nothing of {election}"),
         Fact::NameRetrusted { who, name, until } => format!(
             "{who} clock changed its rate: {name} trusted until {}.{:06}",

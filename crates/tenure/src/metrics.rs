@@ -128,7 +128,10 @@ const KEPT: usize = 4096;
 /// The threads on which hooks are called, one for each hook that members of a connection have:
 /// ten thousand members with one hook cost one thread and one queue.
 #[derive(Debug, Default)]
-pub(crate) struct Hooks(Mutex<Vec<(Arc<dyn Metrics>, Weak<Relay>)>>);
+pub(crate) struct Hooks(Mutex<Vec<Running>>);
+
+/// A hook, and the way to its thread.
+type Running = (Arc<dyn Metrics>, Weak<Relay>);
 
 /// The way to a hook's thread, which ends with this.
 #[derive(Debug)]

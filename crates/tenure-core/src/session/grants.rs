@@ -14,7 +14,7 @@ use crate::time::nanos;
 /// let at = Mono::from_millis;
 /// let mut grants = Grants::new(1_000);
 /// assert_eq!(grants.give(at(100), Duration::from_secs(1)), Duration::from_secs(1));
-/// // Somebody's clock may be slow, and ours fast.
+/// // The clock of the other process may be slow, and ours fast.
 /// assert!(grants.over_at() > at(1_102));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -259,7 +259,8 @@ impl Clients<'_> {
         let (Turn::Beat { whose, session }
         | Turn::Stops { whose, session }
         | Turn::Hears { whose, session, .. }) = &turn;
-        let (whose, session) = (whose.clone(), *session);
+        let whose = whose.clone();
+        let session = *session;
         if let Some(client) = self.world.clients.get(&whose)
             && client.frozen_until > self.world.now
         {
@@ -306,7 +307,8 @@ impl Clients<'_> {
     /// Beats, and thinks of the next beat.
     fn beat(&mut self, whose: Whose, session: u64) {
         let Some(client) = self.world.clients.get(&whose) else { return };
-        let (server, clock) = (client.server, client.clock);
+        let server = client.server;
+        let clock = client.clock;
         let sent = clock.at(self.world.now);
         let pause = self.world.processes[whose.0].settings.ttl() / 4;
         let at = clock.reaches(sent + pause);
@@ -352,7 +354,8 @@ impl Clients<'_> {
             return self.world.see(Fact::ClientLost { client: *process, election });
         }
         let until = client.clock.reaches(client.trust.until());
-        let (number, life) = (client.trust.term(), client.life);
+        let number = client.trust.term();
+        let life = client.life;
         self.world.coverage.mark("a client of a server led");
         self.world.see(Fact::ClientTrusts { client: *process, election, number, life, until });
     }

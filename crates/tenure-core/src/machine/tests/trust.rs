@@ -141,7 +141,7 @@ fn a_distrusted_term_is_released_only_after_the_margin() {
     assert!(script.has_asked(is_release));
 }
 
-/// E4: work that hears of a loss late has longer than the margin, whatever ended the term.
+/// E4: work that is told of a loss late has longer than the margin, whatever ended the term.
 #[test]
 fn a_lost_term_is_kept_for_as_long_as_others_may_trust_it() {
     let settings = SettingsBuilder::ttl(Duration::from_secs(10)).drain(Duration::from_millis(200));
