@@ -7,6 +7,7 @@
 //! `kill -9`. No signal handler is needed, and none can be forgotten.
 
 mod cache;
+mod chromium;
 mod etcd;
 mod guard;
 mod install;
@@ -52,6 +53,12 @@ pub(crate) trait Server: Sync {
     /// is possible.
     fn provide(&self) -> Outcome;
 
+    /// Whether tests say what is missing where it cannot be had. With `CI` in the environment
+    /// they do not: there it is a failure.
+    fn may_lack(&self) -> bool {
+        false
+    }
+
     /// Starts it with everything it keeps in `scratch`, and returns once it
     /// answers.
     fn start(&self, scratch: &Scratch) -> Outcome<Running>;
@@ -60,7 +67,8 @@ pub(crate) trait Server: Sync {
 /// Every server there is. To add one, add a module and a line.
 fn all() -> impl Iterator<Item = &'static dyn Server> {
     let postgres: [&'static dyn Server; 2] = [&postgres::Postgres, &postgres18::Postgres18];
-    postgres.into_iter().chain(object::ALL)
+    let browser: &'static dyn Server = &chromium::Chromium;
+    postgres.into_iter().chain(object::ALL).chain([browser])
 }
 
 /// The servers that the tests of these crates find by their variables.
@@ -88,12 +96,19 @@ fn sources(folder: &Path, texts: &mut Vec<String>) {
 
 /// Starts servers, each with a guard, and all at once: some take seconds.
 pub(crate) fn start(servers: &[&dyn Server]) -> Outcome<Servers> {
+    let mut names = Vec::new();
     for server in servers {
-        server.provide()?;
+        match server.provide() {
+            Ok(()) => names.push(server.name()),
+            Err(failure) if server.may_lack() && !is_ci() => {
+                println!("    without {}: {failure}", server.name());
+            }
+            Err(failure) => return Err(failure),
+        }
     }
     let kept = thread::scope(|scope| {
-        let names = servers.iter().map(|server| server.name());
-        let starting: Vec<_> = names.map(|name| scope.spawn(move || Kept::start(name))).collect();
+        let starting: Vec<_> =
+            names.into_iter().map(|name| scope.spawn(move || Kept::start(name))).collect();
         let started = starting.into_iter().map(|starting| {
             starting.join().unwrap_or_else(|_| Err(Failure::new("a server's start panicked")))
         });
@@ -101,6 +116,11 @@ pub(crate) fn start(servers: &[&dyn Server]) -> Outcome<Servers> {
         started.collect::<Vec<_>>().into_iter().collect::<Outcome<Vec<_>>>()
     })?;
     Ok(Servers { kept, complete: true })
+}
+
+/// Whether what is missing is a failure, as `cannot_test_here` of the tests has it.
+fn is_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|ci| !ci.is_empty() && ci != "false")
 }
 
 /// `cargo xtask serve [name]`: the servers for tests that are run by hand.
@@ -123,7 +143,7 @@ pub(crate) fn serve(names: &[String]) -> Outcome {
     Ok(())
 }
 
-fn find(name: &str) -> Outcome<&'static dyn Server> {
+pub(crate) fn find(name: &str) -> Outcome<&'static dyn Server> {
     all().find(|server| server.name() == name).ok_or_else(|| {
         let known: Vec<&str> = all().map(|server| server.name()).collect();
         Failure::new(format!("no server `{name}`; there are: {}", known.join(", ")))
@@ -219,6 +239,7 @@ mod tests {
         assert_eq!(needed_by("tenure-sqlite"), [""; 0]);
         assert_eq!(needed_by("tenure-postgres"), ["postgres", "postgres-18"]);
         assert_eq!(needed_by("tenure"), ["postgres"]);
+        assert_eq!(needed_by("tenure-server"), ["chromium"]);
         assert_eq!(needed_by("tenure-object").len(), object::ALL.len());
         let xtask = Package { name: "xtask".into(), ..Package::default() }.in_dir("xtask");
         assert!(needed(&[xtask]).is_empty());

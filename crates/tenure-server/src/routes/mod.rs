@@ -4,7 +4,7 @@ pub(crate) mod compat;
 mod elections;
 pub(crate) mod events;
 mod health;
-mod input;
+pub(crate) mod input;
 pub(crate) mod leader;
 mod login;
 mod members;
@@ -60,6 +60,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .method_not_allowed_fallback(unknown_method)
         .layer(middleware::from_fn_with_state(app.clone(), once::once))
         .layer(middleware::from_fn_with_state(app.clone(), access::check))
+        .layer(middleware::from_fn(dashboard::for_people))
         .layer(middleware::from_fn(guarded))
         .with_state(app)
 }
