@@ -12,6 +12,7 @@ mod fuzz;
 mod metadata;
 mod model;
 mod mutants;
+mod screenshots;
 mod servers;
 mod sim;
 mod spec;
@@ -40,6 +41,7 @@ cargo xtask <verb>
   fuzz [target]   look for inputs that break a parser; --seconds N, --keep
   mutants [--sql] break conditions and locks one by one, and see a test notice; hours
   chaos [options] hurt real processes and their store; --help lists the options
+  screenshots     make the pictures of the dashboard in docs/images
   serve [name]    start the servers that tests use, print how to reach them, and
                   stop them at Ctrl-C
 ";
@@ -67,6 +69,7 @@ fn dispatch(args: &[String]) -> Outcome {
         "tidy" => no_arguments(verb, rest).and_then(|()| tidy::check()),
         "api" => no_arguments(verb, rest).and_then(|()| api::write(&steps::root())),
         "bench" => bench::run(rest),
+        "screenshots" => no_arguments(verb, rest).and_then(|()| screenshots::run()),
         "serve" => servers::serve(rest),
         "sim" => sim::run(rest),
         "fuzz" => fuzz::run(rest),
