@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{Candidate, ElectionName, MemberId, MemberRef, Namespace, Priority};
+use tenure_rules::bidding::Bidder;
 use tenure_rules::rank::{Stands, ahead, compare, heir, may_follow};
 use tenure_store::{Error, ErrorKind, Result};
 
@@ -129,21 +130,28 @@ impl Candidates<'_> {
         (!time.is_zero()).then(|| (heir.member.id.clone(), time))
     }
 
-    /// For whom a vacancy that a bid uncovers is to be kept, if that is not the
-    /// bidder itself, who may not have been written down as a candidate yet.
-    pub(crate) fn heir_before(
+    /// The heir of a vacancy that a bid uncovers, and for how long the vacancy is kept for
+    /// it. The bidder stands as its bid says, whether or not that is written down yet.
+    pub(crate) fn heir_of(
         &self,
         record: &ElectionRecord,
-        bidder: (&MemberId, Priority),
+        bidder: Bidder<'_>,
         grace: Duration,
     ) -> Option<(MemberId, Duration)> {
-        let heir = self.heir(record, None, grace)?;
-        let (bidder, priority) = bidder;
-        let ranked = self.eligible(&record.election, None);
-        let preferred = ranked.iter().find(|s| s.member.id == heir.0)?.priority;
-        let waits = ranked.iter().any(|s| s.member.id == *bidder);
-        let first = heir.0 == *bidder || (!waits && priority > preferred);
-        (!first).then_some(heir)
+        let mut candidates = self.standing(&record.election, None);
+        let priority = bidder.bid.priority;
+        match candidates.iter_mut().find(|one| one.member == *bidder.caller) {
+            Some(own) => own.priority = priority,
+            None => candidates.push(Standing {
+                member: bidder.caller.clone(),
+                priority,
+                order: self.next_order(&record.election),
+                waiting: Duration::ZERO,
+            }),
+        }
+        let holder = record.holder.as_ref().map(|holder| holder.member());
+        let (heir, time) = heir(&candidates, holder.as_ref(), None, grace)?;
+        (!time.is_zero()).then(|| (heir.member.id.clone(), time))
     }
 
     /// Whether the one for whom a vacancy is kept still stands for it.

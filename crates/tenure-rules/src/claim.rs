@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use tenure_core::{Bid, Claim, Claimed, Claims, Happening, MemberRef, ReleaseCause};
 
-use crate::rank::{Attempt, attempt};
+use crate::bidding::{Bidder, Found, Inherited, Opening, Seat};
 use crate::rows::{CandidacyRow, ElectionRow, Moment, WriteRows};
 use crate::step::{Keep, Origin, Step};
 use crate::view::View;
@@ -57,39 +57,42 @@ impl<R: WriteRows> Claiming<'_, '_, R> {
         Ok(answer)
     }
 
-    /// One bid: the steps of the contract, in their order.
+    /// One bid: the steps of the contract, in their order. What each finds means is judged
+    /// in `bidding.rs`.
     fn bid(&mut self, election: &mut ElectionRow, bid: &Bid) -> Result<Claimed, R::Error> {
-        let lapsed = self.view().has_lapsed(election)?;
-        // Before the nonce is asked: what was handed over was won by no bid, so that the
-        // nonce of none can be that of the win.
-        if !lapsed && self.was_handed(election, bid)? {
-            self.stand(bid)?;
-            return self.take_on(election, bid);
-        }
-        match attempt(election.won, self.caller().incarnation, bid.nonce) {
-            // A term that has lapsed is not answered again: it is free for all.
-            Attempt::Repeated if !lapsed => return self.take_on(election, bid),
-            Attempt::Repeated | Attempt::Late => return self.held(election),
-            Attempt::New => {}
+        let bidder = Bidder { caller: &self.claim.member, bid };
+        match bidder.opening(&self.found(election)?) {
+            Opening::Own { stands } => {
+                if stands {
+                    self.stand(bid)?;
+                }
+                return self.take_on(election, bid);
+            }
+            Opening::Late => return self.held(election),
+            Opening::Open => {}
         }
         // In this order: a bidder that stands can be the heir of the holder that it ends.
         self.stand(bid)?;
         self.end_dead_holder(election)?;
-        if self.may_win(election, bid)? {
+        let paused = election.paused.is_some();
+        if bidder.may_win(paused) && bidder.wins(paused, self.seat(election)?) {
             return self.win(election, bid);
         }
         self.held(election)
     }
 
-    /// Step 1: whether the caller holds the election because it was handed over to it.
-    /// Any bid of its own is answered with that term, however late it comes.
-    fn was_handed(&self, election: &ElectionRow, bid: &Bid) -> Result<bool, R::Error> {
-        let handed = self.view().handed(election)?;
-        Ok(bid.priority.may_lead() && handed.is_some_and(|held| held.member == *self.caller()))
+    /// Step 1: the election as the bid finds it.
+    fn found<'e>(&self, election: &'e ElectionRow) -> Result<Found<'e>, R::Error> {
+        let inherited = match self.view().handed(election)? {
+            None => None,
+            Some(_) if self.view().has_lapsed(election)? => Some(Inherited::Lapsed),
+            Some(_) => Some(Inherited::Stands),
+        };
+        let holder = election.holder.as_ref().map(|held| &held.member);
+        Ok(Found { won: election.won, holder, inherited })
     }
 
-    /// The term that the caller holds already is confirmed; if it holds none, the bid
-    /// came too late.
+    /// The term that the caller holds already is confirmed.
     fn take_on(&mut self, election: &mut ElectionRow, bid: &Bid) -> Result<Claimed, R::Error> {
         let Some(term) = election.term_of(self.caller()) else { return self.held(election) };
         election.attempted(self.caller(), bid.nonce);
@@ -143,18 +146,16 @@ impl<R: WriteRows> Claiming<'_, '_, R> {
         Ok(())
     }
 
-    /// Step 4, the condition: not paused (rule E6), may lead, and the election is either
-    /// vacant and not kept for another, or the caller's own already (rule E3: an
-    /// incumbent is never preempted).
-    fn may_win(&self, election: &ElectionRow, bid: &Bid) -> Result<bool, R::Error> {
-        if election.paused.is_some() || !bid.priority.may_lead() {
-            return Ok(false);
-        }
-        if let Some(held) = &election.holder {
-            return Ok(held.member == *self.caller());
-        }
-        let kept = self.view().reservation(election)?;
-        Ok(kept.is_none_or(|kept| kept.member == self.caller().id))
+    /// Step 4: what is left for the bid, now that the holder was settled.
+    fn seat<'e>(&self, election: &'e ElectionRow) -> Result<Seat<'e>, R::Error> {
+        Ok(match &election.holder {
+            Some(held) if held.member == *self.caller() => Seat::Own,
+            Some(_) => Seat::Taken,
+            None => {
+                let kept = self.view().reservation(election)?;
+                Seat::Vacant { kept_for: kept.map(|kept| &kept.member) }
+            }
+        })
     }
 
     /// Step 4, the win. An older term of the caller's own ends first.

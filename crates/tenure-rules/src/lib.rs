@@ -7,6 +7,7 @@ extern crate alloc;
 extern crate std;
 
 mod amend;
+pub mod bidding;
 mod bind;
 mod claim;
 mod life;

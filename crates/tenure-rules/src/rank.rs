@@ -9,7 +9,7 @@
 use core::cmp::{Ordering, Reverse};
 use core::time::Duration;
 
-use tenure_core::{Incarnation, MemberId, MemberRef, Nonce, Priority};
+use tenure_core::{MemberId, MemberRef, Priority};
 
 /// A candidate, as far as rank goes.
 pub trait Stands {
@@ -73,32 +73,12 @@ pub fn heir<'a, T: Stands>(
     named.or_else(|| Some((eligible().min_by(|a, b| compare(*a, *b))?, grace)))
 }
 
-/// What a bid is, seen from the last win.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attempt {
-    /// The winning bid once more.
-    Repeated,
-    /// A copy of a bid from before the last win.
-    Late,
-    /// A bid like any other.
-    New,
-}
-
-/// What the nonce tells of a bid (rule E2). `won` is the last winner of the election and
-/// the newest of its attempts.
-pub fn attempt(won: Option<(Incarnation, Nonce)>, caller: Incarnation, nonce: Nonce) -> Attempt {
-    let own = won.filter(|(winner, _)| *winner == caller);
-    match own.map(|(_, newest)| nonce.cmp(&newest)) {
-        Some(Ordering::Equal) => Attempt::Repeated,
-        Some(Ordering::Less) => Attempt::Late,
-        Some(Ordering::Greater) | None => Attempt::New,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::string::ToString;
     use std::vec::Vec;
+
+    use tenure_core::Incarnation;
 
     use super::*;
 
@@ -165,17 +145,5 @@ mod tests {
         for absent in ["holder", "never", "absent"] {
             assert_eq!(chosen(Some(absent)), Some(("next".into(), GRACE)), "{absent}");
         }
-    }
-
-    /// E2.
-    #[test]
-    fn the_nonce_tells_a_repeated_bid_from_a_late_and_from_a_new_one() {
-        let life = Incarnation::from_u128(1);
-        let won = Some((life, Nonce::new(5)));
-        assert_eq!(attempt(won, life, Nonce::new(5)), Attempt::Repeated);
-        assert_eq!(attempt(won, life, Nonce::new(4)), Attempt::Late);
-        assert_eq!(attempt(won, life, Nonce::new(6)), Attempt::New);
-        assert_eq!(attempt(won, Incarnation::from_u128(2), Nonce::new(5)), Attempt::New);
-        assert_eq!(attempt(None, life, Nonce::new(0)), Attempt::New);
     }
 }

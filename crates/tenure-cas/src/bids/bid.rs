@@ -1,7 +1,9 @@
 //! One bid: what it is, what to do about it, and the swap that decides.
 
-use tenure_core::{Bid, Claim, MemberId, MemberRef, Mono, Profile, ReleaseCause, Term, TermNumber};
-use tenure_rules::rank::Attempt;
+use std::time::Duration;
+
+use tenure_core::{Bid, Claim, Era, MemberId, Mono, Profile, ReleaseCause, Term, TermNumber};
+use tenure_rules::bidding::{self, Bidder, Opening, Seat};
 use tenure_store::{Error, ErrorKind, Result};
 
 use super::Bids;
@@ -25,8 +27,20 @@ enum Step {
     Keep(ElectionRecord, MemberId),
 }
 
+/// What a bid finds once the holder was settled.
+enum Settled {
+    /// The caller's own older term.
+    Own,
+    /// The term of another, who lives or may live.
+    Taken,
+    /// A vacancy.
+    Vacant,
+    /// A term whose holder is over, and which ends with the win or with the reservation.
+    Over(ReleaseCause),
+}
+
 /// What became of a bid.
-pub(super) enum Outcome {
+pub(super) enum Fate {
     /// Won, once the member's heartbeat is raised.
     Won(Term),
     /// Lost, on this record.
@@ -52,13 +66,13 @@ impl Bids<'_> {
         claiming: &Claiming<'_>,
         bid: &Bid,
         found: Found,
-    ) -> Result<Outcome> {
+    ) -> Result<Fate> {
         let key = self.parts.cells.keys.election(self.parts.ns, &bid.election);
         let mut seen = found;
         for _ in 0..ATTEMPTS {
             let (record, heir) = match self.next_step(claiming, bid, seen.as_ref()).await? {
-                Step::Lose => return Ok(Outcome::Lost(seen)),
-                Step::Again(term) => return Ok(Outcome::Won(term)),
+                Step::Lose => return Ok(Fate::Lost(seen)),
+                Step::Again(term) => return Ok(Fate::Won(term)),
                 Step::Win(record) => (record, None),
                 Step::Keep(record, heir) => (record, Some(heir)),
             };
@@ -79,77 +93,101 @@ impl Bids<'_> {
             if let Some(heir) = heir {
                 // It saves the heir time. If it fails, the heir notices by itself.
                 let _ = self.parts.members.raise_attention(&heir).await;
-                return Ok(Outcome::Lost(Some(written)));
+                return Ok(Fate::Lost(Some(written)));
             }
             let won = written.record.term();
-            return Ok(won.map_or(Outcome::Lost(Some(written)), Outcome::Won));
+            return Ok(won.map_or(Fate::Lost(Some(written)), Fate::Won));
         }
         Err(too_busy(&key))
     }
 
-    /// What to do about a bid on the record seen: the steps of the contract.
+    /// What to do about a bid on the record seen: the steps of the contract, as
+    /// [`tenure_rules::bidding`] judges what each finds. A judgement that is out of date when
+    /// it is acted on writes nothing, since the swap names the version that was judged: a
+    /// rival's win, a pause or a release in between is a conflict, and is judged anew.
     async fn next_step(
         &self,
         claiming: &Claiming<'_>,
         bid: &Bid,
         seen: Option<&Seen<ElectionRecord>>,
     ) -> Result<Step> {
+        let bidder = Bidder { caller: &claiming.claim.member, bid };
+        match opening(seen, bidder) {
+            Opening::Own { .. } => {
+                let term = seen.and_then(|seen| seen.record.term());
+                return Ok(term.map_or(Step::Lose, Step::Again));
+            }
+            Opening::Late => return Ok(Step::Lose),
+            Opening::Open => {}
+        }
+        let founded = || ElectionRecord::vacant(bid.election.clone(), TermNumber::NONE);
+        let mut record = seen.map_or_else(founded, |seen| (*seen.record).clone());
+        let paused = record.paused.is_some();
+        let (hold, heir) = self.settle(claiming, bidder, seen, &record).await?;
+        let kept_for = heir.as_ref().map(|(heir, _)| heir);
+        let wins = bidder.wins(
+            paused,
+            match &hold {
+                Settled::Own => Seat::Own,
+                Settled::Taken => Seat::Taken,
+                Settled::Vacant | Settled::Over(_) => Seat::Vacant { kept_for },
+            },
+        );
+        if wins {
+            let cause = match hold {
+                Settled::Over(cause) => cause,
+                // A caller that bids anew has given its old term up: the gap in its trust has
+                // to show in the number (B17).
+                _ => ReleaseCause::Abandoned,
+            };
+            record.vacate(cause, None, self.parts.cells.clock.wall());
+            return self.begin(claiming, bid, record).map(Step::Win);
+        }
+        match (hold, heir) {
+            (Settled::Over(cause), Some((heir, grace))) if heir != bidder.caller.id => {
+                // This bid cannot win, and writes all the same: the grace of the heir begins
+                // with the vacancy, and no other may be there to begin it.
+                let kept = Some((heir.clone(), grace));
+                record.vacate(cause, kept, self.parts.cells.clock.wall());
+                Ok(Step::Keep(record, heir))
+            }
+            _ => Ok(Step::Lose),
+        }
+    }
+
+    /// What holds the election, and for whom its vacancy is kept. A silent holder is ended
+    /// first, and only then is its term taken (rule M2).
+    async fn settle(
+        &self,
+        claiming: &Claiming<'_>,
+        bidder: Bidder<'_>,
+        seen: Option<&Seen<ElectionRecord>>,
+        record: &ElectionRecord,
+    ) -> Result<(Settled, Option<(MemberId, Duration)>)> {
         let claim = claiming.claim;
-        let Some(seen) = seen else {
-            let record = ElectionRecord::vacant(bid.election.clone(), TermNumber::NONE);
-            let may = bid.priority.may_lead();
-            return if may { self.win(claiming, bid, record) } else { Ok(Step::Lose) };
-        };
-        let own = seen.record.is_held_by(&claim.member);
-        match attempt(Some(seen), &claim.member, bid) {
-            Attempt::Repeated if own => {
-                return Ok(seen.record.term().map_or(Step::Lose, Step::Again));
-            }
-            Attempt::Repeated | Attempt::Late => return Ok(Step::Lose),
-            Attempt::New => {}
+        if record.is_held_by(&claim.member) {
+            return Ok((Settled::Own, None));
         }
-        let may = seen.record.paused.is_none() && bid.priority.may_lead();
-        let mut record = (*seen.record).clone();
-        if own {
-            // E6: while paused it keeps the term it has, since a new number is a new election.
-            if !may {
-                return Ok(Step::Lose);
-            }
-            // A caller that bids anew has given its old term up: the gap in its trust has to
-            // show in the number (B17).
-            record.vacate(ReleaseCause::Abandoned, None, self.parts.cells.clock.wall());
-            return self.win(claiming, bid, record);
-        }
-        // Rule M2: a silent holder is ended first, and only then is its term taken.
-        match self.lives.settle(&seen.record).await? {
-            Hold::Vacant if !may || self.kept_for_another(claiming, seen).await? => Ok(Step::Lose),
-            Hold::Vacant => self.win(claiming, bid, record),
+        let may = bidder.may_win(record.paused.is_some());
+        Ok(match self.lives.settle(record).await? {
+            Hold::Vacant if may => (Settled::Vacant, self.reserved_for(claiming, seen).await?),
+            // For whom it is kept decides nothing, and costs a look.
+            Hold::Vacant => (Settled::Vacant, None),
             Hold::Over(cause) => {
                 if !claim.heir_grace.is_zero() {
                     // Who is preferred is looked up once for the whole claim.
                     self.parts.reader.refresh_members(claiming.started).await?;
                 }
-                let bidder = (&claim.member.id, bid.priority);
-                let heir = self.parts.candidates.heir_before(&record, bidder, claim.heir_grace);
-                record.vacate(cause, heir.clone(), self.parts.cells.clock.wall());
-                match heir {
-                    // This bid cannot win, and writes all the same: the grace of the heir
-                    // begins with the vacancy, and no other may be there to begin it.
-                    Some((heir, _)) => Ok(Step::Keep(record, heir)),
-                    None if may => self.win(claiming, bid, record),
-                    None => Ok(Step::Lose),
-                }
+                let heir = self.parts.candidates.heir_of(record, bidder, claim.heir_grace);
+                (Settled::Over(cause), heir)
             }
-            Hold::Live(_) | Hold::Silent(_) | Hold::Unproven { .. } => Ok(Step::Lose),
-        }
+            Hold::Live(_) | Hold::Silent(_) | Hold::Unproven { .. } => (Settled::Taken, None),
+        })
     }
 
-    /// The next number after every one that this observer ever saw, so that numbers do
-    /// not go back even if the record was removed or replaced by an older one.
-    fn win(&self, claiming: &Claiming<'_>, bid: &Bid, record: ElectionRecord) -> Result<Step> {
-        self.begin(claiming, bid, record).map(Step::Win)
-    }
-
+    /// Writes the caller's term, under a number that follows every one that this observer
+    /// ever saw: numbers do not go back even if the record was removed or replaced by an
+    /// older one.
     fn begin(
         &self,
         claiming: &Claiming<'_>,
@@ -158,14 +196,14 @@ impl Bids<'_> {
     ) -> Result<ElectionRecord> {
         let Claiming { claim, profile, .. } = claiming;
         let key = self.parts.cells.keys.election(self.parts.ns, &bid.election);
-        let floor = TermNumber::new(self.eras.known());
+        let floor = self.eras.known();
         let seen = self.parts.cells.memory().newest_number(&key);
-        let last = record.number().max(seen).max(floor);
-        let number = last.next();
+        let last = record.number().max(seen);
+        let number = Era::START.at_least(floor.saturating_add(1)).number_after(last, 0);
         let at = self.parts.cells.clock.wall();
-        // `next` stops at the greatest number instead of going back to the first.
-        if number == last {
-            let what = format!("the record {key} has used up the last number, {last}");
+        // The number after stops at the greatest instead of going back to the first.
+        if number <= last || number.get() <= floor {
+            let what = format!("the record {key} has used up the last number, {number}");
             return Err(Error::new(ErrorKind::Foreign, what).remedy("use another election"));
         }
         record.begin(&Win {
@@ -187,16 +225,16 @@ impl Bids<'_> {
         claiming: &Claiming<'_>,
         bid: &Bid,
         floor: u64,
-    ) -> Result<Outcome> {
+    ) -> Result<Fate> {
         let key = self.parts.cells.keys.election(self.parts.ns, &bid.election);
         for _ in 0..ATTEMPTS {
             let found = self.parts.reader.load_election(&key).await?;
             let own = found.as_ref().filter(|seen| seen.record.is_held_by(&claiming.claim.member));
-            let Some(seen) = own else { return Ok(Outcome::Lost(found)) };
+            let Some(seen) = own else { return Ok(Fate::Lost(found)) };
             // Lifted by an attempt before this one, whose answer was lost.
             let term = seen.record.term().filter(|term| term.number.get() > floor);
             if let Some(term) = term {
-                return Ok(Outcome::Won(term));
+                return Ok(Fate::Won(term));
             }
             let mut record = (*seen.record).clone();
             record.vacate(ReleaseCause::Abandoned, None, self.parts.cells.clock.wall());
@@ -208,35 +246,37 @@ impl Bids<'_> {
                 .await?;
             self.parts.cells.memory().may_have_changed(&key);
             if let Some(term) = swapped.and_then(|written| written.record.term()) {
-                return Ok(Outcome::Won(term));
+                return Ok(Fate::Won(term));
             }
         }
         Err(too_busy(&key))
     }
 
-    /// Whether the vacancy is kept for another who still stands.
-    async fn kept_for_another(
+    /// For whom the vacancy is kept, if that one still stands. Whether the caller itself
+    /// stands needs no look.
+    async fn reserved_for(
         &self,
         claiming: &Claiming<'_>,
-        seen: &Seen<ElectionRecord>,
-    ) -> Result<bool> {
-        let Some(kept) = &seen.record.reserved else { return Ok(false) };
-        let own = kept.member == claiming.claim.member.id;
+        seen: Option<&Seen<ElectionRecord>>,
+    ) -> Result<Option<(MemberId, Duration)>> {
+        let Some(seen) = seen else { return Ok(None) };
+        let Some(kept) = &seen.record.reserved else { return Ok(None) };
         // Counted from when this observer first saw the vacancy, which is no earlier than it
         // began: the heir has its grace in full.
-        if own || self.parts.cells.now().since(seen.since) >= kept.grace_ns {
-            return Ok(false);
+        let left = kept.grace_ns.saturating_sub(self.parts.cells.now().since(seen.since));
+        if left.is_zero() {
+            return Ok(None);
         }
-        self.parts.candidates.heir_stands(&seen.record.election, &kept.member).await
+        let own = kept.member == claiming.claim.member.id;
+        let candidates = &self.parts.candidates;
+        let stands = own || candidates.heir_stands(&seen.record.election, &kept.member).await?;
+        Ok(stands.then(|| (kept.member.clone(), left)))
     }
 }
 
-/// What the nonce of a bid tells, on the election as it was found (rule E2).
-pub(super) fn attempt(
-    found: Option<&Seen<ElectionRecord>>,
-    caller: &MemberRef,
-    bid: &Bid,
-) -> Attempt {
+/// What a bid is, on the election as it was found.
+pub(super) fn opening(found: Option<&Seen<ElectionRecord>>, bidder: Bidder<'_>) -> Opening {
+    let holder = found.and_then(|seen| Some(seen.record.holder.as_ref()?.member()));
     let won = found.and_then(|seen| seen.record.last_win());
-    tenure_rules::rank::attempt(won, caller.incarnation, bid.nonce)
+    bidder.opening(&bidding::Found { won, holder: holder.as_ref(), inherited: None })
 }

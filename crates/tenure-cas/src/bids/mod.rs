@@ -4,10 +4,10 @@ mod bid;
 
 use futures_util::future::join;
 use tenure_core::{Bid, Claim, Claimed, Claims, Namespace};
-use tenure_rules::rank::Attempt;
+use tenure_rules::bidding::{Bidder, Opening};
 use tenure_store::Result;
 
-use self::bid::{Claiming, Outcome, attempt};
+use self::bid::{Claiming, Fate, opening};
 use crate::cells::{Cells, partly};
 use crate::eras::Eras;
 use crate::lives::Lives;
@@ -71,13 +71,13 @@ impl Bids<'_> {
         let bids = claim.bids.iter().zip(found);
         let bids = bids.map(|(bid, found)| self.bid_on(&claiming, bid, found)).collect();
         let outcomes = self.parts.cells.all(bids).await;
-        let won = |outcome: &Result<Outcome>| matches!(outcome, Ok(Outcome::Won(_)));
+        let won = |outcome: &Result<Fate>| matches!(outcome, Ok(Fate::Won(_)));
         let any_won = outcomes.iter().any(won);
         // From the first win on an error may have applied something, and has to say so.
         let outcomes = partly(any_won, passable(outcomes))?;
         // A bid whose requests failed may have won: it is repeated, and its nonce tells.
-        let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Open));
-        let mut outcomes: Vec<Outcome> = outcomes.collect();
+        let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or(Fate::Open));
+        let mut outcomes: Vec<Fate> = outcomes.collect();
         if any_won {
             let settled = self.settle_wins(&claiming, again, &mut outcomes).await;
             if let Life::Over { superseded } = partly(true, settled)? {
@@ -88,8 +88,8 @@ impl Bids<'_> {
         match self.stand(claim, &fresh, &outcomes).await {
             // What was won is won; who waits for the rest is not written down.
             Err(error) if any_won && is_passing(&error) => {
-                let lost = |outcome: &&mut Outcome| matches!(outcome, Outcome::Lost(_));
-                outcomes.iter_mut().filter(lost).for_each(|outcome| *outcome = Outcome::Open);
+                let lost = |outcome: &&mut Fate| matches!(outcome, Fate::Lost(_));
+                outcomes.iter_mut().filter(lost).for_each(|outcome| *outcome = Fate::Open);
             }
             stood => partly(any_won, stood)?,
         }
@@ -102,7 +102,7 @@ impl Bids<'_> {
         claiming: &Claiming<'_>,
         bid: &Bid,
         found: Result<Found>,
-    ) -> Result<Outcome> {
+    ) -> Result<Fate> {
         self.bid(claiming, bid, found?).await
     }
 
@@ -113,7 +113,7 @@ impl Bids<'_> {
         &self,
         claiming: &Claiming<'_>,
         again: bool,
-        outcomes: &mut [Outcome],
+        outcomes: &mut [Fate],
     ) -> Result<Life> {
         let claim = claiming.claim;
         self.note_wins(claim, outcomes);
@@ -124,8 +124,8 @@ impl Bids<'_> {
             (Life::Live(seen), Ok(floor)) => (Life::Live(seen), floor),
             (Life::Live(seen), Err(error)) if is_passing(&error) => {
                 // It is not known whether they are: the bids are repeated.
-                let won = outcomes.iter_mut().filter(|o| matches!(o, Outcome::Won(_)));
-                won.for_each(|outcome| *outcome = Outcome::Open);
+                let won = outcomes.iter_mut().filter(|o| matches!(o, Fate::Won(_)));
+                won.for_each(|outcome| *outcome = Fate::Open);
                 return Ok(Life::Live(seen));
             }
             (Life::Live(_), Err(error)) => return Err(error),
@@ -133,7 +133,7 @@ impl Bids<'_> {
             (over, _) => return Ok(over),
         };
         let floor = self.parts.cells.decide.floor_of_terms(floor);
-        let is_low = |o: &Outcome| matches!(o, Outcome::Won(term) if term.number.get() <= floor);
+        let is_low = |o: &Fate| matches!(o, Fate::Won(term) if term.number.get() <= floor);
         let low: Vec<_> = (0..outcomes.len()).filter(|i| is_low(&outcomes[*i])).collect();
         if low.is_empty() {
             return Ok(life);
@@ -141,7 +141,7 @@ impl Bids<'_> {
         let lifts = low.iter().map(|i| self.begin_above(claiming, &claim.bids[*i], floor));
         let lifted = passable(self.parts.cells.all(lifts.collect()).await)?;
         for (i, outcome) in low.into_iter().zip(lifted) {
-            outcomes[i] = outcome.unwrap_or(Outcome::Open);
+            outcomes[i] = outcome.unwrap_or(Fate::Open);
         }
         // The heartbeat before this one confirmed terms that were given up since.
         self.note_wins(claim, outcomes);
@@ -150,11 +150,11 @@ impl Bids<'_> {
 
     /// Remembers what was won, before the heartbeat that says that anything was:
     /// nothing that is written from then on may say otherwise.
-    fn note_wins(&self, claim: &Claim, outcomes: &[Outcome]) {
+    fn note_wins(&self, claim: &Claim, outcomes: &[Fate]) {
         let key = self.parts.cells.keys.member(self.parts.ns, &claim.member.id);
         let mut memory = self.parts.cells.memory();
         for outcome in outcomes {
-            if let Outcome::Won(term) = outcome {
+            if let Fate::Won(term) = outcome {
                 memory.won(&key, term);
             }
         }
@@ -179,8 +179,8 @@ impl Bids<'_> {
         let bids = claim.bids.iter().zip(found);
         let bids = bids.filter_map(|(bid, found)| Some((bid, found.as_ref().ok()?)));
         let new = bids.filter(|(bid, found)| {
-            attempt(found.as_ref(), &claim.member, bid) == Attempt::New
-                && self.stands_otherwise(claim, bid)
+            let bidder = Bidder { caller: &claim.member, bid };
+            opening(found.as_ref(), bidder) == Opening::Open && self.stands_otherwise(claim, bid)
         });
         new.map(|(bid, _)| bid).collect()
     }
@@ -192,9 +192,9 @@ impl Bids<'_> {
     }
 
     /// Writes down the candidacies of what was not won.
-    async fn stand(&self, claim: &Claim, fresh: &[&Bid], outcomes: &[Outcome]) -> Result<()> {
+    async fn stand(&self, claim: &Claim, fresh: &[&Bid], outcomes: &[Fate]) -> Result<()> {
         let lost = claim.bids.iter().zip(outcomes);
-        let lost = lost.filter(|(_, outcome)| matches!(outcome, Outcome::Lost(_)));
+        let lost = lost.filter(|(_, outcome)| matches!(outcome, Fate::Lost(_)));
         let lost: Vec<_> = lost.map(|(bid, _)| bid).filter(|bid| fresh.contains(bid)).collect();
         if lost.is_empty() {
             return Ok(());
@@ -218,22 +218,22 @@ impl Bids<'_> {
     /// Losing is an answer, with the view. The rank in it may be as old as
     /// [`CasOptions::listing_age`](crate::CasOptions::listing_age); if it cannot
     /// be found out, what is known has to do.
-    async fn answers(&self, claiming: &Claiming<'_>, outcomes: Vec<Outcome>) -> Vec<Claimed> {
+    async fn answers(&self, claiming: &Claiming<'_>, outcomes: Vec<Fate>) -> Vec<Claimed> {
         let claim = claiming.claim;
-        if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Lost(_))) {
+        if outcomes.iter().any(|outcome| matches!(outcome, Fate::Lost(_))) {
             let _ = self
                 .parts
                 .reader
                 .refresh_members(self.parts.cells.now() - self.parts.cells.options.listing_age)
                 .await;
         }
-        let answer = |(bid, outcome): (&Bid, Outcome)| match outcome {
-            Outcome::Won(term) => Claimed::Won(term),
-            Outcome::Lost(found) => {
+        let answer = |(bid, outcome): (&Bid, Fate)| match outcome {
+            Fate::Won(term) => Claimed::Won(term),
+            Fate::Lost(found) => {
                 let asker = Some(&claim.member);
                 Claimed::Held(self.views.view(&bid.election, found.as_ref(), asker, false))
             }
-            Outcome::Open => Claimed::Unknown(bid.election.clone()),
+            Fate::Open => Claimed::Unknown(bid.election.clone()),
         };
         claim.bids.iter().zip(outcomes).map(answer).collect()
     }
