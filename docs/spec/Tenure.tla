@@ -330,7 +330,7 @@ Confirm(l) ==
           /\ row' = IF there THEN [row EXCEPT ![l.m].beaten = now] ELSE row
     /\ UNCHANGED <<now, slow, life, term, bid, trust>>
 
-\* The election is vacant, or another's in the same step: of one who lives and has
+\* The election is vacant, or another's in the same step: of one that lives and has
 \* bid, whether or not the bid came here.
 StoreRelease(l) ==
     /\ l.kind = "release"

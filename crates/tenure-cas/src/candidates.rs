@@ -156,6 +156,8 @@ impl Candidates<'_> {
 
     /// Whether the one for whom a vacancy is kept still stands for it.
     pub(crate) async fn heir_stands(&self, name: &ElectionName, heir: &MemberId) -> Result<bool> {
+        // Loaded anew: a reservation for an heir that has withdrawn since would keep the
+        // election vacant for the rest of the grace.
         self.cells.load::<MemberRecord>(&self.cells.keys.member(self.ns, heir)).await?;
         self.cells.load::<CandidaciesRecord>(&self.cells.keys.standing(self.ns, heir)).await?;
         Ok(self.known_to_stand(name, heir))
@@ -198,6 +200,7 @@ impl Candidates<'_> {
         mut edit: impl FnMut(&mut CandidaciesRecord) -> bool,
     ) -> Result<bool> {
         let key = self.cells.keys.standing(self.ns, &who.id);
+        // What is known will do, although it may be old: then the swap conflicts.
         let mut seen = self.cells.known::<CandidaciesRecord>(&key);
         if seen.is_none() {
             seen = self.cells.load(&key).await?;

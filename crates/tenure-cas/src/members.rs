@@ -67,6 +67,8 @@ impl Members<'_> {
             self.cells.now().since(seen.looked) < self.cells.options.listing_age
         };
         let known = self.cells.known::<MemberRecord>(&key).filter(fresh);
+        // That it lives is believed; that it is over only of the record as it is now, since
+        // the caller would give everything up for it.
         if let live @ Life::Live(_) = self.life(&key, who, known) {
             return Ok(live);
         }
@@ -95,8 +97,10 @@ impl Members<'_> {
     ) -> Result<Life> {
         let key = self.cells.keys.member(self.ns, &who.id);
         let mut seen = self.cells.known::<MemberRecord>(&key);
+        // One attempt more than elsewhere, since the first goes by what is known.
         for attempt in 0..=ATTEMPTS {
             let life = match what {
+                // A note renews nothing, and may be written to a life that must not renew.
                 Edit::Beat(_) => self.life(&key, who, seen),
                 Edit::Note => match seen {
                     Some(seen) if seen.record.shows(who.incarnation) => Life::Live(seen),
@@ -128,6 +132,7 @@ impl Members<'_> {
                 // Lives before this one may have owned names too.
                 record.names &= record.holds != Holds::Nothing || !record.past.is_empty();
             }
+            // T1 for the store's side: what is renewed counts from before the swap is sent.
             let started = self.cells.now();
             let renews = self.renew(what, started, &mut record);
             if let Some(written) =

@@ -67,6 +67,8 @@ impl Releases<'_> {
             // to hold on to a term under which no work runs.
             let _ = self.parts.reader.refresh_members(self.parts.cells.now()).await;
         }
+        // Before the first write: the caller may stop waiting at any moment, and then the next
+        // heartbeat says what could not be said.
         if !terms.is_empty() {
             self.parts.members.note_change(&release.member);
         }
@@ -84,6 +86,7 @@ impl Releases<'_> {
         for (item, _) in terms.iter().zip(&ended).filter(|(_, ended)| matches!(ended, Ok(true))) {
             self.note_given_back(&release.member, item);
         }
+        // An error counts, too: its write may have been applied.
         let gave_back = ended.iter().any(|ended| matches!(ended, Ok(true) | Err(_)));
         // A repeated release finds nothing to end, and still has to say it.
         if gave_back || self.parts.members.owes_announcement(&release.member) {
@@ -136,6 +139,7 @@ impl Releases<'_> {
                 // ended it, and others have to be told of that.
                 return Ok(attempt > 0);
             };
+            // Chosen for the very version that is swapped: after a conflict, anew.
             let heir = self.parts.candidates.heir(&held.record, ending.successor, ending.grace);
             let mut record = (*held.record).clone();
             record.vacate(ending.cause, heir.clone(), self.parts.cells.clock.wall());

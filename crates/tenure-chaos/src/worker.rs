@@ -193,7 +193,7 @@ fn witness(
         let from = clock::now();
         let mut to = from;
         let mut said_no = 0_u32;
-        // One who does not ask goes on for a while after it should have stopped.
+        // A worker that does not ask goes on for a while after it should have stopped.
         while leadership.is_current() || (blind && said_no < 100) {
             said_no += u32::from(!leadership.is_current());
             log.write(&Line::Trust { term, from, to })?;

@@ -292,7 +292,7 @@ fn a_vacancy_kept_by_leftover_processes_says_so() {
     let scene = Scene::new(World::new());
     scene.kill_all_but_the_family();
     let why = "processes of the last leader, a, still run";
-    wait_for("a word to one who waits", || scene.standby.said().contains(why).then_some(()));
+    wait_for("a message of the standby", || scene.standby.said().contains(why).then_some(()));
     let seen = scene.world.json(&["status", "x"]);
     assert_eq!(seen["leader"], serde_json::Value::Null, "{seen}");
     assert_eq!(seen["held_up"]["member"], "a", "{seen}");

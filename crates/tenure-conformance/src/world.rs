@@ -57,7 +57,7 @@ impl<'h> World<'h> {
         self.harness.unit() * 500
     }
 
-    /// The most that may be said to be left of a ttl. One who judges by its own
+    /// The most that may be said to be left of a ttl. A store that judges by its own
     /// clock has to wait out the drift as well, and says how long it will wait.
     pub(crate) async fn most_left(&self, ttl: Duration) -> Duration {
         match self.capabilities().await.judge {

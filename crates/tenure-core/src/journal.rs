@@ -98,7 +98,7 @@ impl Entry {
         matches!(&self.what, Happening::Released { election, .. } if election == name)
     }
 
-    /// The hint of a release after which another holds this term at once. One who
+    /// The hint of a release after which another holds this term at once. A reader that
     /// gave up an older term of its own knows.
     fn passed_on(&self, term: &Term) -> Option<Hint> {
         let from =

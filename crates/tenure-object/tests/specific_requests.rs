@@ -140,7 +140,7 @@ async fn a_follower_looks_a_leader_beats_and_a_successor_comes_at_the_pace_state
     assert!(taken <= TTL * 115 / 100 + NOISE, "taken {taken:?} after the last heartbeat");
 }
 
-/// The one who is elected, and the other.
+/// The member that is elected, and the other.
 async fn first_of(
     tasks: [tokio::task::JoinHandle<Leadership>; 2],
 ) -> (Leadership, tokio::task::JoinHandle<Leadership>) {

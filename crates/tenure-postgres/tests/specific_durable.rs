@@ -15,7 +15,7 @@ use tenure_store::{Error, Store};
 use tokio_postgres::Client;
 
 /// A server that waits for a standby that never comes, with a store that was opened
-/// before it did, and one who watches.
+/// before it did, and one that watches.
 struct Waiting {
     server: Server,
     store: PostgresStore,

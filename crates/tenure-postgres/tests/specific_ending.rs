@@ -175,7 +175,7 @@ async fn an_open_transaction_after_a_heartbeat_delays_only_its_own_member() {
     won(store.claim(&ns(), &claim(&b, "held", 3)).await.unwrap());
 }
 
-/// P6: one who claims and leaves the transaction open keeps the namespace for a few
+/// P6: a client that claims and leaves the transaction open keeps the namespace for a few
 /// seconds, and is then ended by the server.
 #[tokio::test]
 async fn a_claim_in_a_transaction_that_stays_open_holds_the_namespace_for_a_bounded_time() {

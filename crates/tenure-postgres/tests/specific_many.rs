@@ -73,7 +73,7 @@ async fn candidates(store: &dyn Store, name: &str) -> Vec<(String, u16)> {
     listed.map(|c| (c.member.id.to_string(), c.priority.get())).collect()
 }
 
-/// What happens to the candidacy of one who won before it stood, step by step.
+/// What happens to the candidacy of a member that won before it stood, step by step.
 async fn a_founders_candidacy(store: &dyn Store) -> Vec<Vec<(String, u16)>> {
     let a = joined(store, "a", 1).await;
     let b = joined(store, "b", 2).await;
@@ -106,7 +106,7 @@ async fn a_founders_candidacy(store: &dyn Store) -> Vec<Vec<(String, u16)>> {
     seen
 }
 
-/// One who wins before it ever stood is a candidate like any other.
+/// A member that wins before it ever stood is a candidate like any other.
 #[tokio::test]
 async fn a_founder_stands_like_any_other_candidate() {
     let place = Place::new();

@@ -85,7 +85,7 @@ fn denied(opened: Result<PostgresStore, Error>, whose: &str) -> String {
 }
 
 /// P4: a role that may create in the database makes the schema first. Neither a
-/// superuser nor one who would install puts anything in it, or calls anything there.
+/// superuser nor a role that would install puts anything in it, or calls anything there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_squatted_schema_is_neither_called_nor_installed_into() {
     let roles = ["squatter", "installer"];
@@ -168,7 +168,7 @@ async fn an_owner_lets_members_in_and_the_mighty_name_it() {
     let its_url = format!("{}?{named}", stage.url("installer"));
     let installer = PostgresStore::open(PostgresOptions::from_url(&its_url).unwrap()).await;
     joined(&installer.unwrap(), "c", 3).await;
-    // One who has nothing to lose may still say whose it is to be.
+    // A role that has nothing to lose may still say whose it is to be.
     let its_url = format!("{}?owner={}", stage.url("guest"), stage.role("tenant"));
     let guest = PostgresStore::open(PostgresOptions::from_url(&its_url).unwrap()).await;
     denied(guest, &stage.role("owner"));
@@ -194,7 +194,7 @@ async fn the_owner_of_the_database_is_trusted_in_it() {
     stage.end(&roles).await;
 }
 
-/// P14: one who may not create a schema that is not there is told so, and not of a
+/// P14: a role that may not create a schema that is not there is told so, and not of a
 /// function that is not there either.
 #[tokio::test]
 async fn who_may_not_create_the_schema_is_told_who_may() {

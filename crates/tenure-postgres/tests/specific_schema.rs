@@ -116,7 +116,7 @@ async fn an_owner_that_is_one_no_longer_goes_on_as_a_guest() {
     place.sql(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
 }
 
-/// One who was not let in is told how to get in.
+/// A role that was not let in is told how to get in.
 #[tokio::test]
 async fn a_role_that_was_not_let_in_is_told_what_to_ask_for() {
     let place = Place::new();

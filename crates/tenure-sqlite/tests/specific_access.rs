@@ -202,7 +202,7 @@ fn unprivileged() {
     }
 }
 
-/// R16, R2: one who may only read locks no file of a member. A lock on that of a dead
+/// R16, R2: a user who may only read locks no file of a member. A lock on that of a dead
 /// leader's work would keep all members from its terms.
 #[tokio::test]
 async fn a_reader_locks_no_file_of_a_member() {

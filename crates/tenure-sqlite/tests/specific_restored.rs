@@ -40,7 +40,7 @@ fn beside(file: &Path, end: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Puts a copy in the place of the file, as one who restores it does.
+/// Puts a copy in the place of the file, as an operator who restores it does.
 fn put_back(copy: &Path, file: &Path) {
     for end in ["", "-wal", "-shm"] {
         drop(fs::remove_file(beside(file, end)));

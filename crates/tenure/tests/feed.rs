@@ -131,7 +131,7 @@ async fn a_slow_reader_misses_no_entry_and_delays_no_other() {
     read_up_to(&mut brisk, at, at.next()).await;
 }
 
-/// One who goes on from a place that the journal does not have is told where it ends.
+/// A reader that goes on from a place that the journal does not have is told where it ends.
 #[tokio::test]
 async fn a_place_beyond_the_journal_is_told() {
     let (_stage, tenure, _leadership) = leader().await;

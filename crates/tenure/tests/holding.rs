@@ -30,7 +30,7 @@ fn holder(tenure: &Tenure) -> JoinHandle<()> {
     })
 }
 
-/// Lets a campaign begin and win, while the one who waits for it does not look: the
+/// Lets a campaign begin and win, while its caller does not look: the
 /// store is too slow to answer the first look.
 async fn won_unheard(stage: &Stage, campaign: std::pin::Pin<&mut impl Future>) {
     stage.slow(secs(1) / 10);

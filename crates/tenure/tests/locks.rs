@@ -100,7 +100,7 @@ async fn a_semaphore_never_has_more_inside_than_places() {
     assert!(inside.most.load(Ordering::SeqCst) <= 3, "{inside:?}");
 }
 
-/// A place that is lost is another's soon, under a higher token; and the one who lost it is
+/// A place that is lost is another's soon, under a higher token; and the task that lost it is
 /// told without the store.
 #[tokio::test]
 async fn a_place_that_is_lost_is_the_next_ones() {
@@ -124,7 +124,7 @@ async fn a_place_that_is_lost_is_the_next_ones() {
     assert!(next.is_current(), "the late one gives back what it had, not this");
 }
 
-/// One who waits in the line of its own process, or at the store, takes no place with it when
+/// A task that waits in the line of its own process, or at the store, takes no place with it when
 /// it stops waiting.
 #[tokio::test]
 async fn who_stops_waiting_holds_nothing_up() {
@@ -152,7 +152,7 @@ async fn who_stops_waiting_holds_nothing_up() {
     drop(within(a.lock("x").take()).await.unwrap());
 }
 
-/// A place without candidates is taken by one who stands for another, as soon as it is
+/// A place without candidates is taken by a task that stands for another, as soon as it is
 /// told; and while nothing happens the store is asked once in a ttl.
 #[tokio::test]
 async fn one_who_waits_goes_to_a_place_that_is_free_and_asks_little() {

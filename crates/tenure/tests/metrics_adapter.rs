@@ -73,7 +73,7 @@ impl Recorder for Names {
     }
 }
 
-/// L15: every measure has a description and a label for its namespace, and one who stands and
+/// L15: every measure has a description and a label for its namespace, and a member that stands and
 /// does not lead is a 0, not nothing.
 #[tokio::test]
 async fn the_documented_names_and_labels_are_recorded() {

@@ -106,7 +106,7 @@ impl Lives<'_> {
     /// gone and is ended.
     ///
     /// Of one that held nothing its own record says so. For any other the elections are
-    /// looked at: by one who joins, and only where there are not very many. To take a
+    /// looked at: by a join, and only where there are not very many. To take a
     /// term over costs the same, whatever the dead one held (M5).
     pub(crate) async fn remove_long_dead(&self, joins: bool) {
         const AT_ONCE: usize = 8;

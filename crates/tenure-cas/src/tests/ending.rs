@@ -1,4 +1,4 @@
-//! What it costs to take over from one who held very much (M5).
+//! What it costs to take over from a member that held very much (M5).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -83,7 +83,7 @@ impl One {
 }
 
 /// What it costs to take over one election, and another when the dead one is long dead,
-/// from one who held so many; requests, and cells listed.
+/// from a member that held so many; requests, and cells listed.
 fn cost_of_a_take_over(held: usize) -> [(u64, u64); 2] {
     let shared = MemoryRegister::new();
     let dead = One::joined(&shared, "dead", 1);

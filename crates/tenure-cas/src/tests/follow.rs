@@ -138,7 +138,7 @@ async fn removed_under_its_holder(led: u64, ttls: u32) {
     assert_eq!(a.win("e", 99), 2);
 }
 
-/// H5: also if it was won and removed between two looks of the one who follows.
+/// H5: also if it was won and removed between two looks of a follower.
 #[tokio::test(start_paused = true)]
 async fn a_record_that_was_removed_before_it_was_followed_is_news() {
     let wire = Wire::default();

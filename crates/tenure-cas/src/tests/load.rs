@@ -121,8 +121,8 @@ fn pass(members: &mut [&mut Member], time: Duration) {
     }
 }
 
-/// The bar: at most 1.5 requests a ttl for one who waits, its own idle
-/// heartbeats among them; one write an interval for one who leads.
+/// The bar: at most 1.5 requests a ttl for a member that waits, its own idle
+/// heartbeats among them; one write an interval for one that leads.
 #[test]
 fn an_idle_follower_makes_at_most_one_and_a_half_requests_a_ttl() {
     for phase in [0, 400, 1_300, 2_100] {

@@ -121,7 +121,7 @@ async fn a_thousand_names_in_one_request_cost_a_load_and_a_swap_each() {
     assert_eq!(most, CasOptions::default().concurrency, "requests under way at once");
 }
 
-/// What it costs to take one name from a dead owner of so many; and for one who owns as
+/// What it costs to take one name from a dead owner of so many; and for an owner of as
 /// many to leave, and to have one's place taken.
 async fn cost_of_an_end(owned: usize) -> [[usize; 3]; 2] {
     let shared = MemoryRegister::new();

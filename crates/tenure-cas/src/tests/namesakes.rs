@@ -60,8 +60,8 @@ fn a_newcomer_before_the_heartbeat_of_a_win_undoes_it() {
     assert_eq!(new.win("e", 1), 2, "the number was used, and the life is over");
 }
 
-/// The place of one who has given everything back is free again, whatever became of the
-/// answers; that of one who still holds something is not.
+/// The id of a life that has given everything back is free again, whatever became of the
+/// answers; that of a life that still holds something is not.
 #[test]
 fn a_life_that_gave_everything_back_can_be_replaced_again() {
     for fault in [None, Some(Fault::LoseAnswer), Some(Fault::Fail)] {

@@ -31,7 +31,7 @@ pub(crate) async fn every_handle_claims_the_same(world: &World<'_>) -> Outcome {
 }
 
 /// Judge: a store that judges lets a newcomer take what has expired at once;
-/// where the observer judges, one who has observed nothing must not.
+/// where the observer judges, an observer that has seen nothing must not.
 pub(crate) async fn expiry_is_judged_by_whom_it_is_claimed(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     let term = a.win("e").await?;

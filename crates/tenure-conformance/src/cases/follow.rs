@@ -42,7 +42,7 @@ async fn hints_instead_of_entries(world: &World<'_>) -> Outcome {
     Ok(())
 }
 
-/// N3, C23: one who was away goes on where it was.
+/// N3, C23: a reader that was away goes on where it was.
 pub(crate) async fn following_resumes_from_a_position(world: &World<'_>) -> Outcome {
     if !world.capabilities().await.journal {
         return hints_instead_of_entries(world).await;
@@ -122,7 +122,7 @@ fn told(happening: &Happening) -> String {
     }
 }
 
-/// N2: whatever is written while a namespace is followed, one who waits is told that the
+/// N2: whatever is written while a namespace is followed, a follower that waits is told that the
 /// journal has grown, also of what no hint tells.
 pub(crate) async fn one_who_follows_is_told_that_the_journal_has_grown(
     world: &World<'_>,
@@ -173,7 +173,7 @@ pub(crate) async fn an_interrupted_wait_loses_nothing(world: &World<'_>) -> Outc
     Ok(())
 }
 
-/// H27, checked both ways: one who stayed away too long is told how far the
+/// H27, checked both ways: a reader that stayed away too long is told how far the
 /// journal is gone, and goes on from there.
 pub(crate) async fn one_who_stayed_away_too_long_is_told(world: &World<'_>) -> Outcome {
     if !world.capabilities().await.journal {

@@ -336,7 +336,7 @@ pub(crate) async fn a_paused_election_is_not_handed_over(world: &World<'_>) -> O
     taken_on(world, &next).await
 }
 
-/// B4, C1: at no moment in between is the election free for one who is quick.
+/// B4, C1: at no moment in between is the election free for a bidder that is quick.
 pub(crate) async fn of_many_who_race_only_the_heir_leads(world: &World<'_>) -> Outcome {
     const RACERS: usize = 6;
     if !elects_heirs(world).await {

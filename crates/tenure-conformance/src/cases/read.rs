@@ -173,7 +173,7 @@ pub(crate) async fn history_is_the_newest_entries_oldest_first(world: &World<'_>
 }
 
 /// A snapshot says how far in the journal it is: nothing is missed or seen
-/// twice by one who goes on from there.
+/// twice by a reader that goes on from there.
 pub(crate) async fn a_snapshot_knows_its_place_in_the_journal(world: &World<'_>) -> Outcome {
     let a = world.member("a").await?;
     a.win("e").await?;

@@ -88,7 +88,7 @@ pub(crate) async fn a_release_ends_the_candidacy_too(world: &World<'_>) -> Outco
     let standing: Vec<_> = view.candidates.iter().map(|c| &c.member).collect();
     same!(standing, [&b.me], "candidates standing");
     b.resign_with(&next, None, world.long()).await?;
-    same!(world.view("e").await?.reserved, None, "a vacancy kept for one who gave up");
+    same!(world.view("e").await?.reserved, None, "a vacancy kept for a member that gave up");
     Ok(())
 }
 

@@ -355,7 +355,7 @@ defects! {
     DeniesJudging => ["capabilities::expiry_is_judged_by_whom_it_is_claimed"],
     /// Each term that a heartbeat names is answered for as renewed (E1).
     AnswersForTerms => ["heartbeat::a_heartbeat_names_terms_in_vain_that_are_not_its_own"],
-    /// A name is given to the last one who asks (U1).
+    /// A name is given to the last taker (U1).
     GivesNamesTwice => [
         "names::a_name_has_one_owner",
         "names::of_many_who_race_exactly_one_takes_a_name"
@@ -407,7 +407,7 @@ defects! {
         "names::since_tells_only_what_changed",
         "names::what_changed_since_makes_up_a_full_read"
     ],
-    /// One who cannot be told what changed is not told that either (Q8).
+    /// A reader that cannot be told what changed is not told that either (Q8).
     NeverWhole => ["names::who_cannot_be_told_what_changed_gets_all_names"],
     /// Every reader is told everything, each time (Q8).
     AlwaysWhole => ["names::since_tells_only_what_changed"],

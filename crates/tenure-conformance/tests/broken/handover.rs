@@ -71,7 +71,7 @@ impl Broken {
         Ok(())
     }
 
-    /// What a broken store does with the bid of one who was handed the term.
+    /// What a broken store does with the bid of a member that was handed the term.
     pub(crate) async fn handed_already(
         &self,
         ns: &Namespace,

@@ -112,11 +112,13 @@ LANGUAGE sql STABLE AS $$
                     CASE t.what WHEN 'take' THEN p_member END,
                     CASE t.what WHEN 'take' THEN p_life END) THEN 'same'
             WHEN n.life IS NULL THEN 'taken'
+            -- No row of that life: the name is void, though it was not cleared away (M5).
             WHEN m.expires_at IS NULL THEN 'free'
             WHEN m.expires_at > p_now THEN 'taken' ELSE 'expired' END
         WHEN n.token = t.token AND (t.what <> 'change' AND n.life IS NULL
              OR t.what <> 'repost' AND n.life = p_life AND n.owner = p_member) THEN CASE
             WHEN t.what = 'drop' THEN 'drop'
+            -- The nonce before the revision: a repeat expects the one that it changed itself.
             WHEN n.by_life IS NOT DISTINCT FROM p_life AND n.nonce = t.nonce THEN 'same'
             WHEN n.by_life = p_life AND t.nonce < n.nonce OR t.expect <> n.rev THEN 'gone'
             ELSE 'change' END

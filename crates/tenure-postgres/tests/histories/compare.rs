@@ -7,7 +7,7 @@
 //!   first. Of each election, and of each member, the order is the same.
 //! - **An election that a claim names twice** is answered for the last bid: the contract says so.
 //! - **The views of a claim** show what its last bid left: a later bid may be a heartbeat of
-//!   the one who holds what an earlier one did not win.
+//!   the member that holds what an earlier one did not win.
 //! - **A heartbeat** may leave out the place in the journal.
 //! - **A candidate's look** at what it holds may leave out the profile and the place in
 //!   the journal.

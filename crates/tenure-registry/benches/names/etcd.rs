@@ -76,7 +76,7 @@ impl Etcd {
     }
 }
 
-/// One who asks, one request after the other.
+/// A client that asks, one request after the other.
 pub(crate) struct Caller {
     stream: BufReader<TcpStream>,
     line: String,

@@ -222,7 +222,7 @@ fn a_promoted_copy_gives_no_number_that_it_may_have_forgotten() {
     assert_eq!(won(copy.claim(at(3), WALL, &claim(&web, &["known"], 4))), next.next());
 }
 
-/// P1, M6: a store that was rolled back hands over. The one who gives the term up has seen
+/// P1, M6: a store that was rolled back hands over. The member that gives the term up has seen
 /// more than the store has, and says so before the heir gets a number.
 #[test]
 fn a_rolled_back_store_hands_over_above_what_it_forgot() {
@@ -289,7 +289,7 @@ fn what_was_handed_over_stands_for_exactly_its_time() {
 }
 
 /// C10: a vacancy that comes of silence is kept like any other, and never for the
-/// one who said nothing.
+/// one that said nothing.
 #[test]
 fn what_lapsed_is_kept_for_the_preferred_of_the_others() {
     let mut state = MemoryState::new();
@@ -312,7 +312,7 @@ fn what_lapsed_is_kept_for_the_preferred_of_the_others() {
     assert_eq!(released, Some((heir, number.next(), ReleaseCause::Abandoned)));
 }
 
-/// M1: nothing is handed to one who is condemned.
+/// M1: nothing is handed to a condemned member.
 #[test]
 fn a_condemned_candidate_is_handed_nothing() {
     let mut state = MemoryState::new();

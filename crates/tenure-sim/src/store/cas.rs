@@ -111,7 +111,7 @@ pub(crate) struct CasWorld {
     /// Where listings of elections lag (C1), what the next one of each prefix shows: the
     /// cells as they were at the one before it.
     stale: Option<BTreeMap<String, Vec<Listed>>>,
-    /// One who sees everything at once, for fences, operators and surveys.
+    /// An observer that sees everything at once, for fences, operators and surveys.
     eye: Option<Client>,
 }
 

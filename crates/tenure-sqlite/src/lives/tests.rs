@@ -133,7 +133,7 @@ fn a_work_that_cannot_be_looked_at_may_go_on() {
     assert!(lives.at_work(A));
     assert_eq!(lives.probe(A), Probe::Held);
     let looking = Lives::look(&dir.path().join("t.db"));
-    assert!(!looking.at_work(A), "one who decides nothing shows what it sees");
+    assert!(!looking.at_work(A), "a handle that decides nothing shows what it sees");
     fs::remove_file(file).unwrap();
     assert_eq!(lives.probe(A), Probe::Free);
 }

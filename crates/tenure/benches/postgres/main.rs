@@ -114,7 +114,7 @@ async fn prepare(disk: &Server, memory: &Server) -> Outcome {
         }
         // The schema is there before anything is measured.
         drop(words::open(&server.url("tenure")).await?);
-        // One who may only call the verbs, as the pages recommend.
+        // A role that may only call the verbs, as the pages recommend.
         let owner = server::connect(&server.url("tenure")).await?;
         owner.batch_execute("CREATE ROLE guest LOGIN; SELECT tenure.grant_to('guest')").await?;
     }

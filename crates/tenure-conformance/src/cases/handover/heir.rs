@@ -98,7 +98,7 @@ pub(crate) async fn nothing_but_the_exact_term_is_taken_on(world: &World<'_>) ->
         same!(asked_for(actor, named).await?, TermOutcome::Lost, "what another is answered");
         handed(world, "e", &heir).await?;
     }
-    // One who would not lead any more has not taken it on either.
+    // An heir that would not lead any more has not taken it on either.
     heir.lose_by("e", How::priority(0)).await?;
     same!(handed(world, "e", &heir).await?, next, "the term that was handed over");
     Ok(())
@@ -182,7 +182,7 @@ pub(crate) async fn what_is_not_taken_on_lapses(world: &World<'_>) -> Outcome {
     let taken = other.win_by("e", How::priority(OTHER)).await?;
     ensure!(taken.number > lapsed.number, "{taken:?} follows {lapsed:?}");
     let standing = other.view("e").await?.candidates.into_iter().any(|c| c.member == heir.me);
-    ensure!(!standing, "the candidacy of one who did not take it on is over");
+    ensure!(!standing, "the candidacy of an heir that did not take it on is over");
     same!(asked_for(&heir, &lapsed).await?, TermOutcome::Lost, "what the heir is answered");
     heir.lose_by("e", How::priority(HEIR)).await?;
     heir.resign(&lapsed).await?;

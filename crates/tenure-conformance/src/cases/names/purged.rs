@@ -11,7 +11,7 @@ use crate::case::{ensure, fail, same};
 use crate::world::World;
 
 /// U2: the names of an owner that is gone are cleared away, and so are the drops once no member
-/// lives there. No token comes back, and one who asks what changed gets all names.
+/// lives there. No token comes back, and a reader that asks what changed gets all names.
 pub(crate) async fn no_token_comes_back_after_a_purge(world: &World<'_>) -> Outcome {
     let traits = with_names!(world);
     if !world.capabilities().await.journal {

@@ -129,7 +129,7 @@ pub(crate) async fn a_prefix_is_taken_literally(world: &World<'_>) -> Outcome {
     Ok(())
 }
 
-/// One who keeps a copy of the names, by what changed since it looked last.
+/// A reader that keeps a copy of the names, by what changed since it looked last.
 #[derive(Default)]
 struct Copy {
     rev: Rev,

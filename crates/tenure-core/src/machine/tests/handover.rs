@@ -223,7 +223,7 @@ fn it_can_be_resigned_before_the_answer() {
 }
 
 /// A look that took too long leaves no time for the answer: a bid is surer. So is
-/// it for one who holds something, whose trust is one for all.
+/// it for a member that holds something, whose trust is one for all.
 #[test]
 fn who_cannot_be_sure_of_an_answer_in_time_bids() {
     let mut script = told();

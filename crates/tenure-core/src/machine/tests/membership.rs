@@ -165,7 +165,7 @@ fn an_id_that_is_taken_for_ever_is_tried_again() {
     assert!(script.has_asked(is_join));
 }
 
-/// B3: one who was superseded does not push the other out in turn.
+/// B3: a life that was superseded does not push the other out in turn.
 #[test]
 fn one_who_was_superseded_waits_and_does_not_supersede() {
     let mut script = Script::leading(WATCHED, "nightly");

@@ -260,7 +260,7 @@ fn one_who_stepped_down_cools_down() {
     }
 }
 
-/// One who resigns of its own will does not cool down.
+/// A leader that resigns of its own will does not cool down.
 #[test]
 fn one_who_resigned_may_bid_again_at_once() {
     let mut script = Script::leading(WATCHED, "nightly");

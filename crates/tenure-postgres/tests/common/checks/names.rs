@@ -143,7 +143,7 @@ pub async fn a_row_that_is_held_is_left_for_later(at: Spot) {
     let left = "SELECT name FROM {s}.names WHERE owner = 'dead' \
                 UNION ALL SELECT member FROM {s}.remains";
     assert_eq!(scene.one(left).await, "x, dead");
-    // The next one who binds clears it away, unless it is held still.
+    // The next bind clears it away, unless it is held still.
     assert_eq!(scene.bind(A, "b", 2).await.len(), 1);
     assert_eq!(scene.one(left).await, "x, dead");
     other.run("ROLLBACK; BEGIN; SELECT FROM {s}.remains FOR UPDATE").await;

@@ -152,6 +152,7 @@ impl Watch {
     async fn turn(&mut self, entries: &mut Option<Entries>) -> tenure_store::Result<bool> {
         while let Some((election, track)) = self.resuming.last().cloned() {
             self.catch_up(&election, &track).await?;
+            // Taken off only now: after a failure it goes on from the place it reached.
             self.resuming.pop();
             self.tracks.entry(election).or_default().push(track);
         }
@@ -215,6 +216,7 @@ impl Watch {
         track: &Track,
     ) -> tenure_store::Result<()> {
         let snapshot = self.read(Query::elections([election.clone()])).await?;
+        // The end is read before the pages: what is written meanwhile is followed.
         let end = snapshot.seq;
         let mut at = track.seq();
         if at > end {
@@ -245,6 +247,7 @@ impl Watch {
         // The view is of the very place that was caught up with.
         let now = self.source.time.now();
         snapshot.elections.iter().for_each(|view| track.caught_up(now, end, view));
+        // Not moved where there is one: other observers may not have got as far.
         self.cursor = self.cursor.or(Some(end));
         Ok(())
     }
@@ -261,6 +264,7 @@ impl Watch {
                 track.on_view(now, snapshot.seq, view);
             }
         }
+        // Those that were asked for while the answer was on its way stay.
         for name in names {
             self.look.remove(&name);
         }
@@ -308,6 +312,7 @@ impl Watch {
     async fn profile_of(&mut self, entry: &Entry) -> tenure_store::Result<Profile> {
         let Happening::Elected { term, .. } = &entry.what else { return Ok(Profile::default()) };
         let incarnation = term.member.incarnation;
+        // One read for all that are elected by the same page, and for those after it.
         if !self.profiles.contains_key(&incarnation) {
             let members = self.read(Query::members()).await?.members;
             self.profiles =
@@ -371,6 +376,7 @@ impl Watch {
             });
             !tracks.is_empty()
         });
+        // What was forgotten is asked for again: a bound is worth more than a look now and then.
         let most = 4 * self.tracks.len() + 64;
         if self.profiles.len() > most {
             self.profiles.clear();
