@@ -20,8 +20,8 @@ impl Kept {
         Self { leadership: Some(leadership), member: member.clone() }
     }
 
-    /// Nobody trusts the term any more. Whether the store has confirmed that it has it back;
-    /// what it has not is repeated in the background.
+    /// Gives the term back, which neither a client nor this server trusts any more. Whether the
+    /// store has confirmed that it has it back; what it has not is repeated in the background.
     pub(crate) async fn release(mut self) -> bool {
         match self.leadership.take() {
             Some(leadership) => leadership.resign().await.is_ok(),

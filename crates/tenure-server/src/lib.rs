@@ -32,11 +32,11 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// Everybody on the network could steer every election.
+    /// Every host on the network could steer every election.
     #[error(
         "{0} can be reached from other hosts, and no token file and no client authority is given: \
-         everybody there could steer every election. Give --operator-tokens FILE, or --client-ca \
-         FILE with --tls-cert and --tls-key, or listen on loopback"
+         every client there could steer every election. Give --operator-tokens FILE, or \
+         --client-ca FILE with --tls-cert and --tls-key, or listen on loopback"
     )]
     Open(std::net::SocketAddr),
     /// A file of TLS cannot be used.

@@ -106,7 +106,8 @@ impl Keys {
             }
             return Ok(once.clone());
         }
-        let (answer, noted) = (Turn::new(None), Mutex::new(None));
+        let answer = Turn::new(None);
+        let noted = Mutex::new(None);
         let once = Once(Arc::new(Slot { digest, since: Instant::now(), answer, noted }));
         slots.insert(name.clone(), once.clone());
         order.push_back(name);

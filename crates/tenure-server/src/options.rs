@@ -7,7 +7,7 @@ use crate::access::{Scope, Tokens};
 use crate::listen::{Bind, ServerTls};
 use crate::{Error, access};
 
-/// Options of a server. The default listens on a free port of loopback, and everybody who can
+/// Options of a server. The default listens on a free port of loopback, and every client that can
 /// connect to that may do everything.
 ///
 /// ```
@@ -55,8 +55,8 @@ impl Options {
         self
     }
 
-    /// Who has a token of this file may read. Once any file is given, nobody without a token
-    /// may do anything.
+    /// Who has a token of this file may read. Once any file is given, a client without a token
+    /// may do nothing.
     pub fn viewer_tokens(mut self, file: impl Into<PathBuf>) -> Self {
         self.files.push((Scope::Viewer, file.into()));
         self

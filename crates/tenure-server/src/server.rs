@@ -113,7 +113,7 @@ impl Server {
     /// gives up what the server itself leads, and closes.
     ///
     /// A server that is dropped instead does the same for its store without waiting for it, and
-    /// answers nobody any more: its clients' trust runs out.
+    /// answers no client any more: its clients' trust runs out.
     pub async fn stop(mut self) -> Result<Left, Error> {
         self.stopped = true;
         self.app.stop.send_replace(true);

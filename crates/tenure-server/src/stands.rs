@@ -141,7 +141,7 @@ impl One {
         }
     }
 
-    /// One term, until nobody trusts it.
+    /// One term, until it is trusted no longer.
     async fn reign(&self, leadership: Leadership, stop: &mut watch::Receiver<bool>) {
         let kept = Kept::new(leadership.clone(), &self.tenure);
         let grants = Grants::new(self.tenure.settings().drift_ppm());

@@ -76,7 +76,7 @@ async fn tokens_have_scopes() {
     server.stop().await.unwrap();
 }
 
-/// An address that other hosts reach is refused unless somebody is asked who they are.
+/// An address that other hosts reach is refused unless clients have to say who they are.
 #[tokio::test]
 async fn an_open_address_is_refused() {
     let everywhere = Bind::Tcp(([0, 0, 0, 0], 0).into());
@@ -110,9 +110,9 @@ async fn a_unix_socket_is_private() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
 }
 
-/// Clients that never finish their headers, or never read, keep nobody out.
+/// Clients that never finish their headers, or never read, keep no other out.
 #[tokio::test]
-async fn slow_clients_keep_nobody_out() {
+async fn slow_clients_keep_no_other_out() {
     let (server, client) = serve(Options::new()).await;
     let mut slow = Vec::new();
     for _ in 0..300 {

@@ -56,9 +56,9 @@ async fn one_election_can_be_followed() {
     }
 }
 
-/// A reader that has stopped holds nobody up.
+/// A reader that has stopped delays no other.
 #[tokio::test]
-async fn a_reader_that_stopped_holds_nobody_up() {
+async fn a_reader_that_stopped_delays_no_other() {
     let (server, client) = serve(Options::new()).await;
     let mut stuck = Vec::new();
     for _ in 0..20 {

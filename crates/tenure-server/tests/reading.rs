@@ -93,14 +93,14 @@ async fn names_are_told() {
     let one = client.get("/v1/names/orders:user/42").await.json();
     assert_eq!(one["token"], mine.token().get());
     client.get("/v1/names/orders:user/43").await.is_problem(404, "not_found");
-    assert_eq!(client.get("/v1/names?owner=nobody").await.json()["names"], json!([]));
+    assert_eq!(client.get("/v1/names?owner=stranger").await.json()["names"], json!([]));
     server.stop().await.unwrap();
 }
 
 /// B6: never the name of a leader whose ttl may be over. The store hangs; what was read serves
 /// until the leader's ttl, and then the answer is *stale*.
 #[tokio::test]
-async fn what_is_too_old_names_nobody() {
+async fn what_is_too_old_names_no_leader() {
     let store = FaultyStore::new(MemoryStore::new().shared());
     let member = |id: &str| Tenure::with_store(store.shared()).id(id).ttl(TTL);
     let other = member("web-1").connect().await.unwrap();

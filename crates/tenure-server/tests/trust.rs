@@ -52,7 +52,7 @@ async fn a_drain_that_is_over_gives_no_term_away_that_is_trusted() {
     server.stop().await.unwrap();
 }
 
-/// What is granted while the client drains ends with the drain, so that it keeps nobody waiting.
+/// What is granted while the client drains ends with the drain, so that it keeps no other waiting.
 #[tokio::test]
 async fn a_client_that_drains_is_granted_no_more_than_the_drain() {
     let (server, client, rival) = server_and_rival().await;
@@ -76,10 +76,10 @@ async fn a_client_that_drains_is_granted_no_more_than_the_drain() {
     server.stop().await.unwrap();
 }
 
-/// A client that says that it has stopped, after it was told that the term is lost, keeps nobody
-/// waiting for what it was granted.
+/// A client that says that it has stopped, after it was told that the term is lost, keeps no
+/// other waiting for what it was granted.
 #[tokio::test]
-async fn a_client_that_stops_late_keeps_nobody_waiting() {
+async fn a_client_that_stops_late_keeps_no_other_waiting() {
     let (server, client, rival) = server_and_rival().await;
     let mut session = granted(&client).await;
     client.post("/v1/elections/jobs/step-down", json!({})).await;
@@ -100,7 +100,7 @@ async fn a_server_that_stops_gives_no_term_away_that_is_trusted() {
     stopping.await.unwrap().unwrap();
 }
 
-/// Dropped without a word, it answers nobody, and gives its terms back all the same.
+/// Dropped without a word, it answers no client, and gives its terms back all the same.
 #[tokio::test]
 async fn a_server_that_is_dropped_gives_its_terms_back_in_time() {
     let (server, client, rival) = server_and_rival().await;

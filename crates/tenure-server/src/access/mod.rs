@@ -1,7 +1,7 @@
 //! Who may do what.
 //!
 //! Three scopes, each with all of those before it: a *viewer* reads, a *candidate* stands for
-//! elections, an *operator* steers those of others. Where no token file is given, everybody who
+//! elections, an *operator* steers those of others. Where no token file is given, every client that
 //! reaches the server is an operator: so it listens on a Unix socket of its user or on loopback
 //! alone, and `Options` refuses any other address.
 //!

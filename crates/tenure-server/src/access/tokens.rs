@@ -1,7 +1,7 @@
 //! Token files: one token on each line, read again when they change.
 //!
 //! Tokens are compared by their digests in constant time. A file that cannot be read any more,
-//! or is empty, lets nobody in: what was read before does not count on.
+//! or is empty, lets no client in: what was read before does not count on.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ impl Tokens {
         Self { files, read: Mutex::default(), browsers: Mutex::default() }
     }
 
-    /// Whether anybody who reaches the server may do anything.
+    /// Whether every client that reaches the server may do anything.
     pub(crate) fn are_absent(&self) -> bool {
         self.files.is_empty()
     }
@@ -118,7 +118,7 @@ impl Tokens {
                 Ok(text) => read.tokens.extend(tokens(&text).map(|token| (*scope, digest(token)))),
                 Err(error) => {
                     let path = path.display();
-                    tracing::error!(%error, %path, "a token file cannot be read: its tokens let nobody in");
+                    tracing::error!(%error, %path, "a token file cannot be read: its tokens admit no client");
                 }
             }
         }
@@ -190,7 +190,7 @@ mod tests {
         let (_, value) = tokens.log_in("another").unwrap();
         tokens.log_out(&cookie_of(&value));
         assert_eq!(tokens.scope(&cookie_of(&value)), None);
-        // Gone: nobody is let in by what was read before.
+        // Gone: no client is let in by what was read before.
         std::fs::remove_file(&path).unwrap();
         tokens.read.lock().unwrap().at = None;
         assert_eq!(tokens.scope(&bearer("another")), None);

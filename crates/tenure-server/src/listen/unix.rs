@@ -7,7 +7,8 @@ use std::path::Path;
 use tokio::net::UnixListener;
 
 /// Makes the socket. It gets its mode before it gets its name, so that it cannot be reached
-/// under a wider one. A socket on which nobody listens is replaced; anything else is left alone.
+/// under a wider one. A socket on which no process listens is replaced; anything else is left
+/// alone.
 pub(super) fn bind(path: &Path) -> io::Result<UnixListener> {
     if let Ok(found) = std::fs::symlink_metadata(path) {
         if !found.file_type().is_socket() {

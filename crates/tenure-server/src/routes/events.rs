@@ -1,7 +1,7 @@
 //! What happens, as it happens: server-sent events.
 //!
 //! Each client has a journal stream of its own, which reads on from where the client is: a slow
-//! one holds nobody up and skips nothing that the store still has. The id of an event is its
+//! one delays no other and skips nothing that the store still has. The id of an event is its
 //! place in the journal, so that a browser that comes back says where it was.
 
 use std::convert::Infallible;

@@ -23,7 +23,7 @@
 //! - **The task is dropped**, with its runtime or by a panic. Nothing says that the client has
 //!   stopped: the hold is not let go, and the member is told to shut down. So it drains, says
 //!   *lost*, and waits as it does for a client that does not answer.
-//! - **The server dies.** Nobody renews: the client's trust runs out before the member's ttl
+//! - **The server dies.** No member renews: the client's trust runs out before the member's ttl
 //!   (W5). The server's members are never proven dead.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -192,7 +192,7 @@ async fn tell(shared: &Shared, leadership: Leadership) {
     std::future::pending().await
 }
 
-/// Returns when nobody trusts anything: the client has stopped, or was silent and what it was
+/// Returns when the client trusts nothing any more: it has stopped, or was silent and what it was
 /// granted has ended.
 async fn let_go(shared: &Shared, member: &Tenure) {
     loop {
