@@ -26,24 +26,7 @@ type Queue<'a> = Mutex<VecDeque<(&'a Statement, BTreeSet<usize>)>>;
 
 pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Options) -> Outcome {
     let mut ledger = Ledger::open(&ledger_of(package));
-    for mutant in &all.mutants {
-        ledger.moved(&mutant.name, &mutant.digest);
-    }
-    let there: BTreeSet<&str> = all.mutants.iter().map(|mutant| mutant.name.as_str()).collect();
-    ledger.forget(|name| !there.contains(name) || options.again && options.names(name));
-    let chosen: Vec<_> = all.mutants.iter().filter(|m| options.names(&m.name)).collect();
-    let known = |mutant: &&Statement| {
-        ledger.is_final(&mutant.name, &mutant.digest)
-            && !(options.survived && ledger.has_survived(&mutant.name))
-    };
-    // What the scout, or a longer look, has left open is not for the scout again.
-    let seen = |m: &&Statement| {
-        let entry = ledger.entry(&m.name).filter(|entry| entry.digest == m.digest);
-        options.scout && !options.survived && !options.open && entry.is_some()
-    };
-    let left = chosen.iter().filter(|m| !known(m) && !seen(m));
-    let left: VecDeque<_> = left.copied().collect();
-    println!("{package}: {} SQL mutants, of which {} are left", chosen.len(), left.len());
+    let mut left = left(package, all, options, &mut ledger);
     if left.is_empty() {
         println!("\n{}", ledger.summary());
         return Ok(());
@@ -78,7 +61,6 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
             shared.reach = reach;
         }
     }
-    let mut left = left;
     if options.by.is_empty() || options.scout {
         let scouted = scouted(kept, package, left.make_contiguous(), &shared, options)?;
         let ledger = shared.ledger.get_mut().map_err(broken)?;
@@ -105,6 +87,35 @@ pub(super) fn run(kept: &Path, package: &str, all: &Statements, options: &Option
     }
     println!("\n{}", shared.ledger.into_inner().map_err(broken)?.summary());
     Ok(())
+}
+
+/// The mutants that are chosen and not judged yet. What the ledger knows of mutants that are
+/// not there any more is forgotten.
+fn left<'a>(
+    package: &str,
+    all: &'a Statements,
+    options: &Options,
+    ledger: &mut Ledger,
+) -> VecDeque<&'a Statement> {
+    for mutant in &all.mutants {
+        ledger.moved(&mutant.name, &mutant.digest);
+    }
+    let there: BTreeSet<&str> = all.mutants.iter().map(|mutant| mutant.name.as_str()).collect();
+    ledger.forget(|name| !there.contains(name) || options.again && options.names(name));
+    let chosen: Vec<_> = all.mutants.iter().filter(|m| options.names(&m.name)).collect();
+    let known = |mutant: &&Statement| {
+        ledger.is_final(&mutant.name, &mutant.digest)
+            && !(options.survived && ledger.has_survived(&mutant.name))
+    };
+    // What the scout, or a longer look, has left open is not for the scout again.
+    let seen = |m: &&Statement| {
+        let entry = ledger.entry(&m.name).filter(|entry| entry.digest == m.digest);
+        options.scout && !options.survived && !options.open && entry.is_some()
+    };
+    let left = chosen.iter().filter(|m| !known(m) && !seen(m));
+    let left: VecDeque<_> = left.copied().collect();
+    println!("{package}: {} SQL mutants, of which {} are left", chosen.len(), left.len());
+    left
 }
 
 /// Those who judge, each with programs and servers of its own.

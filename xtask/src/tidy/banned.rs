@@ -18,6 +18,8 @@ const PURE: [&str; 7] =
 
 const PURE_DIRS: [&str; 2] = ["crates/tenure-core/", "crates/tenure-rules/"];
 
+const SUITE: &str = "crates/tenure-conformance/src/";
+
 /// `code` is source without comments and literals.
 pub(crate) fn everywhere(path: &str, code: &str) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -60,8 +62,10 @@ pub(crate) fn in_pure(path: &str, code: &str) -> Vec<Finding> {
 /// A test that sleeps and hopes is slow on a good day and fails on a bad one. `code` is
 /// source without comments and literals.
 pub(crate) fn in_tests(path: &str, code: &str) -> Vec<Finding> {
-    let whole =
-        path.starts_with("crates/") && (path.contains("/tests/") || path.ends_with("/tests.rs"));
+    // The suite is tests, although it is a library; its harness is what lets time pass.
+    let suite = path.starts_with(SUITE) && !path.ends_with("/harness.rs");
+    let whole = suite
+        || path.starts_with("crates/") && (path.contains("/tests/") || path.ends_with("/tests.rs"));
     // On a clock that tokio moves by itself nothing really waits.
     if code.contains("start_paused") {
         return Vec::new();
@@ -139,6 +143,8 @@ mod tests {
         assert_eq!(lines(&in_tests("crates/a/tests/common/b.rs", "thread::sleep(x)")), [1]);
         assert_eq!(lines(&in_tests("crates/a/src/b/tests.rs", sleeps)), [2]);
         assert_eq!(lines(&in_tests("crates/a/src/b.rs", &inline)), [6]);
+        assert_eq!(lines(&in_tests(&format!("{SUITE}cases/b.rs"), sleeps)), [2]);
+        assert!(in_tests(&format!("{SUITE}harness.rs"), sleeps).is_empty());
         assert!(in_tests("crates/a/src/b.rs", sleeps).is_empty());
         assert!(
             in_tests("crates/a/tests/b.rs", "let_pass(x, y); let asleep = sleeping();").is_empty()

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::actor::{Actor, How};
 use crate::case::same;
+use crate::harness::ask_again_in;
 use crate::world::World;
 use crate::{CaseFailure, Outcome};
 
@@ -124,7 +125,7 @@ async fn win_in_the_end(actor: &Actor) -> Outcome<tenure_core::Term> {
         if let Claimed::Won(term) = actor.bid("e", How::default()).await? {
             return Ok(term);
         }
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        ask_again_in(Duration::from_millis(1)).await;
     }
     Err(CaseFailure::new(format!("{} never won although all others resign", actor.me)))
 }

@@ -10,6 +10,7 @@ use tenure_store::NameTraits;
 
 use crate::actor::Actor;
 use crate::case::{ensure, same};
+use crate::harness::ask_again_in;
 use crate::world::World;
 use crate::{CaseFailure, Outcome};
 
@@ -83,7 +84,7 @@ impl Owner {
             if !answers.iter().any(is_undecided) {
                 return Ok(bindings);
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            ask_again_in(Duration::from_millis(5)).await;
         }
         Err(CaseFailure::new(format!("never decided: {bind:?}")))
     }
