@@ -223,6 +223,31 @@ impl Query {
         Self { examine: true, ..Self::nothing() }
     }
 
+    /// What a candidate asks that waits for one election, if this is that and nothing else:
+    /// which one, and who asks. A store may answer it in fewer steps.
+    ///
+    /// ```
+    /// use tenure_core::{ElectionName, Incarnation, MemberId, MemberRef, Query};
+    ///
+    /// let election = ElectionName::new("nightly")?;
+    /// let asker = MemberRef::new(MemberId::new("web-1")?, Incarnation::from_u128(1));
+    /// let query = Query { asker: Some(asker.clone()), ..Query::elections([election.clone()]) };
+    /// assert_eq!(query.as_candidates(), Some((&election, &asker)));
+    /// assert_eq!(Query { history: 1, ..query }.as_candidates(), None);
+    /// # Ok::<(), tenure_core::BadName>(())
+    /// ```
+    pub fn as_candidates(&self) -> Option<(&ElectionName, &MemberRef)> {
+        let Self { which, asker, candidates: false, members: false, history: 0, examine: false } =
+            self
+        else {
+            return None;
+        };
+        match which {
+            Which::Named(names) => names.first().filter(|_| names.len() == 1).zip(asker.as_ref()),
+            _ => None,
+        }
+    }
+
     /// Only the journal position.
     pub fn nothing() -> Self {
         Self {

@@ -294,7 +294,7 @@ impl Verbs<'_> {
     }
 
     pub(crate) async fn read(&self, ns: &Namespace, query: &Query) -> Result<Snapshot> {
-        if let Some((name, asker)) = candidates_look(query) {
+        if let Some((name, asker)) = query.as_candidates() {
             return self.look(ns, name, asker).await;
         }
         let mut names = Vec::new();
@@ -408,20 +408,6 @@ impl Verbs<'_> {
             Ok(Place { ns: get(row, "ns")?, seq, quiet: get(row, "quiet")?, rev })
         };
         rows.await?.iter().map(place).collect()
-    }
-}
-
-/// Whether a member asks after one election and nothing else: the name and who asks. That
-/// is what a candidate waits for, and it is answered in fewer steps.
-fn candidates_look(query: &Query) -> Option<(&ElectionName, &MemberRef)> {
-    let Query { which, asker, candidates: false, members: false, history: 0, examine: false } =
-        query
-    else {
-        return None;
-    };
-    match which {
-        Which::Named(names) => names.first().filter(|_| names.len() == 1).zip(asker.as_ref()),
-        _ => None,
     }
 }
 

@@ -26,4 +26,4 @@ pub use shrink::shrink;
 pub use store::Step;
 pub use suite::{Failure, Report, Suite, run_twice};
 pub use trace::Trace;
-pub use world::{Outcome, run};
+pub use world::{Ran, run};

@@ -69,7 +69,7 @@ impl Failure {
 
 /// Runs one world twice; the second must leave exactly what the first did.
 #[must_use]
-pub fn run_twice(config: &Config, mutation: Option<Mutation>) -> crate::Outcome {
+pub fn run_twice(config: &Config, mutation: Option<Mutation>) -> crate::Ran {
     let mut first = run(config, mutation, false);
     let second = run(config, mutation, false);
     if first.hash != second.hash {

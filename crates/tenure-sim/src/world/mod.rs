@@ -35,7 +35,7 @@ use crate::trace::Trace;
 
 /// How a run ended.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct Ran {
     /// What did not hold, if anything.
     pub violation: Option<Violation>,
     /// What the run left behind.
@@ -104,7 +104,7 @@ pub(crate) struct World {
 
 /// Runs one world from its beginning to its end, or to the first violation.
 #[must_use]
-pub fn run(config: &Config, mutation: Option<Mutation>, traced: bool) -> Outcome {
+pub fn run(config: &Config, mutation: Option<Mutation>, traced: bool) -> Ran {
     let mut world = World::new(config.clone(), mutation, traced);
     world.begin();
     while !world.done && world.checks.violation().is_none() {
@@ -403,7 +403,7 @@ impl World {
         }
     }
 
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self) -> Ran {
         if self.checks.violation().is_none() {
             self.see(Fact::Over);
         }
@@ -411,7 +411,7 @@ impl World {
             self.hash.fold_text(&format!("{:?}", process.machine));
         }
         self.hash.fold_text(&format!("{:?}", self.store));
-        Outcome {
+        Ran {
             violation: self.checks.take_violation(),
             hash: self.hash,
             simulated: self.now,

@@ -142,7 +142,7 @@ impl Summary {
 
 /// What is known of the time of one token.
 #[derive(Debug)]
-struct Reign<'a> {
+struct Tenancy<'a> {
     owner: Option<&'a str>,
     taken: bool,
     /// `begin` is not before this, because of the take, and not after that.
@@ -154,7 +154,7 @@ struct Reign<'a> {
     dropped: u64,
 }
 
-impl Default for Reign<'_> {
+impl Default for Tenancy<'_> {
     fn default() -> Self {
         let begin = (0, u64::MAX);
         let dropped = u64::MAX;
@@ -162,7 +162,7 @@ impl Default for Reign<'_> {
     }
 }
 
-impl<'a> Reign<'a> {
+impl<'a> Tenancy<'a> {
     fn is_of(&mut self, owner: &'a str, token: u64) -> Result<(), String> {
         match self.owner.replace(owner) {
             Some(other) if other != owner => {
@@ -246,8 +246,8 @@ pub fn check(calls: &[Call], judge: Judge) -> Result<Summary, String> {
 }
 
 /// What the calls say of each token by itself.
-fn gather(calls: &[Call]) -> Result<BTreeMap<u64, Reign<'_>>, String> {
-    let mut reigns: BTreeMap<u64, Reign<'_>> = BTreeMap::new();
+fn gather(calls: &[Call]) -> Result<BTreeMap<u64, Tenancy<'_>>, String> {
+    let mut reigns: BTreeMap<u64, Tenancy<'_>> = BTreeMap::new();
     for call in calls {
         if call.from > call.until {
             return Err(format!("a call ends before it begins: {call}"));
@@ -287,7 +287,7 @@ fn gather(calls: &[Call]) -> Result<BTreeMap<u64, Reign<'_>>, String> {
 /// how many there are.
 fn attribute<'a>(
     calls: &'a [Call],
-    reigns: &mut BTreeMap<u64, Reign<'a>>,
+    reigns: &mut BTreeMap<u64, Tenancy<'a>>,
 ) -> Result<usize, String> {
     let mut asked: BTreeMap<&str, u64> = BTreeMap::new();
     for call in calls {
