@@ -252,7 +252,7 @@ pub(crate) struct HistoryArgs {
     #[arg(long, value_parser = span::parse, value_name = "DURATION")]
     pub(crate) since: Option<Duration>,
     /// At most so many terms of each election, the newest
-    #[arg(long, default_value_t = 20, value_name = "N")]
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = at_least_one())]
     pub(crate) limit: usize,
 }
 
@@ -357,6 +357,17 @@ pub(crate) struct SchemaArgs {
     /// Only what brings tables of this version up to date
     #[arg(long, value_name = "VERSION")]
     pub(crate) from: Option<u32>,
+}
+
+/// The variable among those that stand for options which is no text, if there is one. What
+/// clap says of it does not name it.
+pub(crate) fn unreadable() -> Option<&'static str> {
+    let variables = ["TENURE_STORE", "TENURE_NAMESPACE"];
+    variables.into_iter().find(|name| std::env::var_os(name).is_some_and(|v| v.to_str().is_none()))
+}
+
+fn at_least_one() -> clap::builder::RangedU64ValueParser<usize> {
+    clap::builder::RangedU64ValueParser::new().range(1..)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The config file: defaults for what is not said on the command line.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ impl Config {
                 _ => return Ok(Self::default()),
             },
         };
-        let text = std::fs::read_to_string(&path).map_err(|error| {
+        let text = read(&path).map_err(|error| {
             let what = format!("the config file {} cannot be read: {error}", path.display());
             Failure::usage(format!("{what}; name another with --config"))
         })?;
@@ -79,6 +80,19 @@ impl Config {
             },
             older_than: duration(&purge, "older_than")?,
         })
+    }
+}
+
+/// More than people write by hand.
+const MOST: u64 = 1 << 20;
+
+/// The text of a file, or of a pipe. One that has no end is no config file.
+fn read(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let read = std::fs::File::open(path)?.take(MOST + 1).read_to_string(&mut text)?;
+    match u64::try_from(read).is_ok_and(|read| read > MOST) {
+        true => Err(std::io::Error::other("it has more than a megabyte")),
+        false => Ok(text),
     }
 }
 

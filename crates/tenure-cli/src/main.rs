@@ -29,6 +29,10 @@ fn main() -> ExitCode {
     if let Some(end) = tenure_guard::auxiliary(std::env::args_os().skip(1)) {
         return run::auxiliary_exit(end).into();
     }
+    if let Some(variable) = args::unreadable() {
+        output::say(&format!("{variable} is set to bytes that are no UTF-8; set it anew"));
+        return Exit::Usage.into();
+    }
     // Mistakes in the command line are clap's to explain; it ends with 2.
     let cli = Cli::parse();
     match dispatch(cli) {

@@ -2,21 +2,29 @@
 //! JSON.
 
 use std::borrow::Cow;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use serde::Serialize;
 use tenure::views::{is_hidden, shown};
 use unicode_width::UnicodeWidthStr;
 
 use crate::args::Color;
-use crate::failure::Outcome;
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
 
 /// Where and how to write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
     pub(crate) json: bool,
     color: bool,
+    streams: bool,
 }
+
+/// How long standard error may take no more, before what is said on the side is dropped.
+const STUCK: Duration = Duration::from_millis(100);
 
 /// What a piece of text means, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +61,12 @@ impl Output {
             Color::Never => false,
             Color::Auto => !refused && !dumb && std::io::stdout().is_terminal(),
         };
-        Self { json, color }
+        Self { json, color, streams: false }
+    }
+
+    /// The same for lines that come for as long as there is a reader.
+    pub(crate) fn streaming(self) -> Self {
+        Self { streams: true, ..self }
     }
 
     pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
@@ -64,10 +77,17 @@ impl Output {
     }
 
     /// One line. What strangers chose to be called is in it: see [`visible`].
+    ///
+    /// A reader that is gone ends a stream, and changes no answer: of many verbs the exit
+    /// code is the answer, read or not.
     pub(crate) fn line(self, text: &str) -> Outcome<()> {
         let mut out = std::io::stdout().lock();
-        writeln!(out, "{}", visible(text))?;
-        Ok(out.flush()?)
+        let written = writeln!(out, "{}", visible(text)).and_then(|()| out.flush());
+        match written {
+            Err(error) if self.streams => Err(error.into()),
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(unwritten(&error)),
+            _ => Ok(()),
+        }
     }
 
     /// One JSON value: indented for itself, on one line in a stream.
@@ -123,9 +143,38 @@ fn in_json(json: &str) -> String {
 /// Something on the side: progress, warnings. It goes to stderr, so that a pipe
 /// gets the answer alone.
 pub(crate) fn say(text: &str) {
-    // If even stderr is gone no reader is left.
     let lines: Vec<_> = text.lines().map(shown).collect();
-    let _ = writeln!(std::io::stderr().lock(), "tenure: {}", lines.join("\n"));
+    let said = format!("tenure: {}\n", lines.join("\n"));
+    let mut left = said.as_bytes();
+    // A pipe whose reader has stopped takes nothing, for as long as it likes. To wait for it
+    // would keep a leader from hearing that it has to stop. Of a pipe that is ready there is
+    // room for a part at least, and a part does not block.
+    while !left.is_empty() && takes_more() {
+        let part = left.len().min(PART);
+        match std::io::stderr().lock().write(&left[..part]) {
+            Ok(written) if written > 0 => left = &left[written..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // If even stderr is gone no reader is left.
+            _ => return,
+        }
+    }
+}
+
+/// The most that a pipe which is ready takes at once, whatever is in it (`PIPE_BUF` is more).
+const PART: usize = 512;
+
+/// Whether standard error takes more, perhaps after a short while.
+fn takes_more() -> bool {
+    let stderr = rustix::stdio::stderr();
+    let mut fds = [PollFd::new(&stderr, PollFlags::OUT)];
+    let limit = Timespec::try_from(STUCK).ok();
+    !matches!(poll(&mut fds, limit.as_ref()), Ok(0))
+}
+
+/// What could not be told was done all the same.
+fn unwritten(error: &std::io::Error) -> Failure {
+    let what = format!("the answer could not be written: {error}");
+    Failure::new(Exit::System, format!("{what}; a change that was asked for has been made"))
 }
 
 /// Rows under headings, aligned by what they look like, not by bytes.
@@ -180,8 +229,8 @@ fn line(row: &[(Tone, String)], widths: &[usize], output: Output) -> String {
 mod tests {
     use super::*;
 
-    const PLAIN: Output = Output { json: false, color: false };
-    const COLOURED: Output = Output { json: false, color: true };
+    const PLAIN: Output = Output { json: false, color: false, streams: false };
+    const COLOURED: Output = Output { json: false, color: true, streams: false };
 
     fn sample() -> Table {
         let mut table = Table::new(&["name", "term"]);

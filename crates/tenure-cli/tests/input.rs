@@ -50,6 +50,73 @@ fn an_empty_store_is_named_and_not_replaced_by_the_default() {
     assert!(!world.path(".local").exists());
 }
 
+/// R19: the answer is the code. A term that is over is not said to be the newest because the
+/// reader of the words is gone.
+#[test]
+fn a_reader_that_is_gone_changes_no_answer() {
+    let world = World::new();
+    world.text(&["run", "-q", "-e", "jobs", "--", "true"]);
+    for (args, answer) in [
+        (&["fence", "jobs", "2"][..], 4),
+        (&["fence", "jobs", "1"], 0),
+        (&["check", "jobs"], 3),
+        (&["lookup", "a:b"], 4),
+        (&["--json", "check", "jobs"], 3),
+        (&["--json", "fence", "jobs", "2"], 4),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = world.tenure(args).stdout(writer).output().unwrap();
+        assert_eq!(code(&output), answer, "{args:?}: {}", stderr(&output));
+        assert_eq!(world.code(args), answer, "{args:?} with a reader");
+    }
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = world.tenure(&["pause", "jobs"]).stdout(full).output().unwrap();
+    assert_eq!(code(&output), 70);
+    assert!(stderr(&output).contains("has been made"), "{}", stderr(&output));
+    assert!(world.json(&["status", "jobs"])["paused"].is_object(), "and it was");
+}
+
+/// R19: what is no text is named by its variable.
+#[test]
+fn a_variable_that_is_no_text_is_named() {
+    let world = World::new();
+    for variable in ["TENURE_STORE", "TENURE_NAMESPACE"] {
+        let value = OsStr::from_bytes(b"\xff\xfe");
+        let output = world.tenure(&["status"]).env(variable, value).output().unwrap();
+        refused(&output, 2, &[variable, "no UTF-8"]);
+    }
+}
+
+/// R19: a config file without an end is not read to its end.
+#[test]
+fn a_config_file_without_an_end_is_refused() {
+    let world = World::new();
+    refused(&world.ask(&["--config", "/dev/zero", "status"]), 2, &["/dev/zero", "a megabyte"]);
+}
+
+/// R19: what a message advises can be done, and is about what was given.
+#[test]
+fn advice_can_be_followed() {
+    let world = World::new();
+    let run = |more: &[&str]| {
+        let mut args = vec!["run", "-e", "x"];
+        args.extend(more);
+        args.extend(["--", "true"]);
+        world.ask(&args)
+    };
+    let long = run(&["--grace", "30h"]);
+    refused(&long, 2, &["shorten --grace to 7.49s or less"]);
+    assert!(!stderr(&long).contains("lengthen"), "no ttl is long enough: {}", stderr(&long));
+    let short = run(&["--ttl", "1us"]);
+    refused(&short, 2, &["lengthen --ttl to 200ms or more"]);
+    assert!(!stderr(&short).contains("shorten"), "no grace is short enough: {}", stderr(&short));
+    let meta = format!("k={}", "v".repeat(5_000));
+    refused(&run(&["--meta", &meta]), 2, &["the metadata is 5008 bytes long"]);
+    refused(&world.ask(&["history", "x", "--limit", "0"]), 2, &["--limit"]);
+    refused(&world.ask(&["--store", "sqlite:/tmp%00x", "status"]), 2, &["the byte zero (%00)"]);
+}
+
 /// R14: whatever the home directory is called.
 #[test]
 fn the_default_store_lies_in_a_home_of_any_name() {

@@ -116,6 +116,55 @@ fn waiting_in_vain_has_a_code_of_its_own() {
     }
 }
 
+/// R19: a candidate that never leads is not told that the election was taken.
+#[test]
+fn a_candidate_of_priority_zero_is_told_that_it_never_leads() {
+    let world = World::new();
+    for wait in [&["--no-wait"][..], &["--wait", "300ms"]] {
+        let mut args = vec!["run", "-e", "x", "--priority", "0"];
+        args.extend(wait);
+        args.extend(["--", "true"]);
+        let output = world.ask(&args);
+        assert_eq!(code(&output), 75, "{}", stderr(&output));
+        assert!(stderr(&output).contains("priority 0 never leads"), "{}", stderr(&output));
+    }
+}
+
+/// R7: what is said on the side goes to a pipe whose reader has stopped. The run does without
+/// saying it: it works, and ends when it is told to.
+#[test]
+fn a_reader_of_stderr_that_has_stopped_keeps_no_leader() {
+    let world = World::new();
+    let (_reader, mut writer) = std::io::pipe().unwrap();
+    let flags = rustix::fs::fcntl_getfl(&writer).unwrap();
+    rustix::fs::fcntl_setfl(&writer, flags | rustix::fs::OFlags::NONBLOCK).unwrap();
+    while writer.write(b"x").is_ok() {}
+    rustix::fs::fcntl_setfl(&writer, flags).unwrap();
+    let done = world.path("done");
+    let script = format!("touch {}; exec sleep 1000", done.display());
+    let mut run = world.tenure(&["run", "-e", "x", "--", "sh", "-c", &script]);
+    let mut run = run.stdout(std::process::Stdio::null()).stderr(writer).spawn().unwrap();
+    wait_for("the command", || done.exists().then_some(()));
+    let pid = rustix::process::Pid::from_child(&run);
+    rustix::process::kill_process(pid, Signal::TERM).unwrap();
+    let ended = wait_for("the end of the run", || run.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(143), "as the command: {ended:?}");
+    assert_eq!(world.leader("x").0, None);
+}
+
+/// R19: a file that may not grow is an error that names the limit, and no death without a word.
+#[test]
+fn a_limit_on_the_size_of_files_is_told_as_such() {
+    let world = World::new();
+    world.text(&["run", "-q", "-e", "x", "--", "true"]);
+    let exe = env!("CARGO_BIN_EXE_tenure");
+    let script = format!("ulimit -c 0; ulimit -f 1; exec {exe} run -e x --wait 2s -- true");
+    let mut command = std::process::Command::new("sh");
+    let output = command.args(["-c", &script]).env("TENURE_STORE", world.store()).output().unwrap();
+    assert_eq!(code(&output), 69, "{}", stderr(&output));
+    assert!(stderr(&output).contains("ulimit -f"), "{}", stderr(&output));
+}
+
 /// B3: a second process of the same id is told so, and never leads beside it.
 #[test]
 fn a_second_run_of_the_same_id_is_told_what_is_wrong() {

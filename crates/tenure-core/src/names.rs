@@ -59,6 +59,9 @@ impl fmt::Display for BadName {
         let Self { what, shown, problem } = self;
         match problem {
             Problem::Empty => write!(f, "{what} is empty: give it at least one character"),
+            Problem::TooLong { len, limit } if shown.is_empty() => {
+                write!(f, "{what} is {len} bytes long: the limit is {limit} bytes")
+            }
             Problem::TooLong { len, limit } => {
                 write!(f, "{what} {shown:?} is {len} bytes long: the limit is {limit} bytes")
             }

@@ -11,6 +11,9 @@ use crate::processes;
 #[derive(Debug)]
 pub struct Signals {
     streams: Vec<(i32, Stream)>,
+    /// By default a write beyond the limit on the size of files kills the process without a
+    /// word. Taken, and never asked for, it leaves the write with an error that can be told.
+    _outgrown: Option<Stream>,
 }
 
 const TAKEN: [Signal; 7] = [
@@ -34,7 +37,8 @@ pub fn is_ending(number: i32) -> bool {
 }
 
 impl Signals {
-    /// Takes TERM, INT, HUP, QUIT, USR1, USR2 and WINCH from now on.
+    /// Takes TERM, INT, HUP, QUIT, USR1, USR2 and WINCH from now on. XFSZ is no longer
+    /// deadly.
     ///
     /// # Errors
     ///
@@ -48,7 +52,8 @@ impl Signals {
         let is_taken = |taken: &Signal| ignored & (1 << (taken.as_raw() - 1)) == 0;
         let streams: std::io::Result<Vec<_>> =
             TAKEN.into_iter().filter(is_taken).map(stream).collect();
-        Ok(Self { streams: streams? })
+        let outgrown = Some(Signal::XFSZ).filter(is_taken).map(stream).transpose()?;
+        Ok(Self { streams: streams?, _outgrown: outgrown.map(|(_, stream)| stream) })
     }
 
     /// The number of the next signal. Cancel-safe.

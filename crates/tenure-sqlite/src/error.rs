@@ -83,6 +83,9 @@ impl Fault {
             _ if self.code() == Some(Code::CannotOpen) && crate::limits::is_reached() => {
                 crate::limits::REMEDY.into()
             }
+            _ if self.code() == Some(Code::SystemIoFailure) && crate::limits::is_of_size() => {
+                crate::limits::SIZE.into()
+            }
             _ => remedy.into(),
         };
         match self {
@@ -122,6 +125,10 @@ fn kind_of(code: Option<Code>) -> (ErrorKind, &'static str) {
             "the file is not an SQLite database, or is encrypted: give another path",
         ),
         Some(Code::DatabaseCorrupt) => (ErrorKind::Foreign, RESTORE),
+        Some(Code::OutOfMemory) => (
+            ErrorKind::Unwritable,
+            "give this process more memory: look at its limits (ulimit -v, MemoryMax=)",
+        ),
         _ => (ErrorKind::Internal, "please report this"),
     }
 }
@@ -143,6 +150,7 @@ mod tests {
             (ffi::SQLITE_PERM, ErrorKind::Denied, "let this process write"),
             (ffi::SQLITE_NOTADB, ErrorKind::Foreign, "another path"),
             (ffi::SQLITE_CORRUPT, ErrorKind::Foreign, "backup"),
+            (ffi::SQLITE_NOMEM, ErrorKind::Unwritable, "more memory"),
             (ffi::SQLITE_MISUSE, ErrorKind::Internal, "report"),
         ] {
             let failure = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);

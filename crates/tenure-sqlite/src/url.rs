@@ -77,10 +77,15 @@ fn decode_path(text: &str) -> Result<PathBuf> {
     };
     let percents = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'%');
     if let Some((at, _)) = percents.into_iter().find(|(at, _)| !means_a_byte(*at)) {
-        let message = format!(
-            "the path in the sqlite: URL has a % at byte {at} that two hexadecimal digits do not \
-             follow"
-        );
+        let message = match bytes.get(at + 1..at + 3) {
+            Some(b"00") => format!(
+                "the path in the sqlite: URL has the byte zero (%00) at byte {at}, which no path has"
+            ),
+            _ => format!(
+                "the path in the sqlite: URL has a % at byte {at} that two hexadecimal digits do \
+                 not follow"
+            ),
+        };
         return Err(refuse(message).remedy("write %25 for a % in a path, and %3F for a ?"));
     }
     Ok(PathBuf::from(OsString::from_vec(percent_decode_str(text).collect())))

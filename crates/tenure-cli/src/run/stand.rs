@@ -79,6 +79,7 @@ async fn elected(
     if let Some(priority) = priority {
         election = election.priority(priority);
     }
+    let never = priority == Some(0);
     if args.no_wait {
         let what = || format!("the store gave no answer about {name}");
         let answer = tokio::select! {
@@ -88,7 +89,7 @@ async fn elected(
         return match answer {
             Ok(attempt) => match attempt.leadership() {
                 Some(leadership) => Ok(leadership),
-                None => Err(not_now(&election, name).await),
+                None => Err(not_now(&election, name, never).await),
             },
             Err(error) => Err(failing(tenure).unwrap_or_else(|| error.into())),
         };
@@ -99,7 +100,7 @@ async fn elected(
                 if let Some(failure) = failing(tenure) {
                     return Err(failure);
                 }
-                let held = not_now(&election, name).await;
+                let held = not_now(&election, name, never).await;
                 let because = because.map(|b| format!(": {b}")).unwrap_or_default();
                 let limit = span::show(limit);
                 let what = format!("not elected within {limit}{because}; {held}");
@@ -118,8 +119,8 @@ pub(crate) fn failing(tenure: &Tenure) -> Option<Failure> {
     error.flatten().map(|error| Failure::new(Exit::Store, error))
 }
 
-/// Who holds it, or why else it cannot be had.
-async fn not_now(election: &tenure::Election, name: &str) -> Failure {
+/// Who holds it, or why else it cannot be had. With priority 0 it `never` can.
+async fn not_now(election: &tenure::Election, name: &str, never: bool) -> Failure {
     let why = match election.view().await {
         Ok(view) => match (&view.holder, &view.paused, &view.reserved) {
             (Some(holder), ..) => {
@@ -129,6 +130,7 @@ async fn not_now(election: &tenure::Election, name: &str) -> Failure {
             (None, None, Some(kept)) => format!("{name} is kept for {}", kept.member),
             (None, None, None) => match &view.held_up {
                 Some(held_up) => format!("{name} is held up: {held_up}"),
+                None if never => "a candidate of priority 0 never leads".into(),
                 None => format!("{name} was not free"),
             },
         },

@@ -27,6 +27,8 @@ const LEAST_MARGIN: Duration = Duration::from_millis(100);
 /// The longest grace that is taken without being asked for.
 const DEFAULT_GRACE_MOST: Duration = Duration::from_secs(10);
 const DRIFT_PPM: u32 = 1_000;
+/// What a ttl may be at most.
+const LONGEST_TTL: Duration = Duration::from_secs(86_400);
 
 /// Timings that honour the grace.
 #[derive(Clone, Debug)]
@@ -91,13 +93,18 @@ fn refuse(
     let enough = Duration::from_millis(
         u64::try_from(grace.as_millis() * 1000 / 749 + 1).unwrap_or(u64::MAX),
     );
-    let enough = enough.max(grace + LEAST_MARGIN + LEAST_MARGIN);
+    let enough = enough.max(grace.saturating_add(LEAST_MARGIN * 2));
+    let shorten = (!most.is_zero()).then(|| format!("shorten --grace to {} or less", show(most)));
+    let lengthen =
+        (enough <= LONGEST_TTL).then(|| format!("lengthen --ttl to {} or more", show(enough)));
+    let remedies: Vec<_> = shorten.into_iter().chain(lengthen).collect();
+    let remedies = remedies.join(", or ");
     Failure::usage(format!(
         "a grace of {} does not fit into a ttl of {}: the command must be gone before the term \
          can be given to anyone else.\n  \
          ttl {} − drift {} − margin {} = {} of trust\n  \
          {} of it are for renewals (3 × {} at least), which leaves {} for the grace\n\
-         Shorten --grace to {} or less, or lengthen --ttl to {} or more.",
+         To mend it, {remedies}.",
         show(grace),
         show(ttl),
         show(ttl),
@@ -107,8 +114,6 @@ fn refuse(
         show(renewals),
         show(beat),
         show(most),
-        show(most),
-        show(enough),
     ))
 }
 

@@ -25,7 +25,7 @@ pub(crate) async fn run(context: &Context) -> Outcome {
         return Err(Failure::usage("demo is for people and has no JSON; leave --json out"));
     }
     let home = Home::new()?;
-    let mut cast = Cast { out: context.output, home: &home, actors: Vec::new() };
+    let mut cast = Cast { out: context.output.streaming(), home: &home, actors: Vec::new() };
     let told = tokio::time::timeout(LIMIT * 4, cast.play()).await;
     drop(cast);
     match told {

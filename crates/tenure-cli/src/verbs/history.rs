@@ -65,7 +65,7 @@ fn lasted(past: &PastTerm) -> Option<Duration> {
 
 fn people(out: Output, name: &ElectionName, terms: &[PastTerm]) -> Outcome<()> {
     out.line(&out.paint(Tone::Strong, name.as_str()))?;
-    let mut table = Table::new(&["term", "leader", "from", "to", "lasted", "ended"]);
+    let mut table = Table::new(&["term", "leader", "from (UTC)", "to (UTC)", "lasted", "ended"]);
     for past in terms {
         let (to, ended) = match (past.ended, past.stands) {
             (Some((at, cause)), _) => (moment(at), Cause::from(cause).as_str()),

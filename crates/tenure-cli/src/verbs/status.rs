@@ -172,7 +172,7 @@ fn people(out: Output, views: &[Seen], one: bool, names: Option<&NameCounts>) ->
 
 fn overview(out: Output, views: &[Seen]) -> Outcome<()> {
     let mut table =
-        Table::new(&["election", "leader", "term", "since", "left", "waiting", "state"]);
+        Table::new(&["election", "leader", "term", "since (UTC)", "left", "waiting", "state"]);
     for seen in views {
         let view = &seen.view;
         let holder = view.holder.as_ref();

@@ -25,7 +25,7 @@ pub(crate) async fn run(context: &Context, args: &WatchArgs) -> Outcome {
         return Err(Failure::usage(format!("{what}; repeat `tenure status --json` instead")));
     }
     let leaders = HashMap::new();
-    let mut lines = Lines { out: context.output, names, leaders, left: args.count };
+    let mut lines = Lines { out: context.output.streaming(), names, leaders, left: args.count };
     let after = match args.from {
         Some(seq) => Some(known_place(context, &operator, seq).await?),
         None => Some(lines.present(&operator).await?),

@@ -30,7 +30,7 @@ pub(crate) async fn run(context: &Context, prefix: &str, args: &WatchArgs) -> Ou
     if let Some(from) = args.from {
         looks = looks.from(Rev::new(from));
     }
-    let mut lines = Lines { out: context.output, from: args.from, left: args.count };
+    let mut lines = Lines { out: context.output.streaming(), from: args.from, left: args.count };
     // A store that cannot be asked at all is an error at once.
     let first = looks.look().await?;
     lines.tell(&looks, first)?;
