@@ -3,6 +3,8 @@
 mod access;
 mod board;
 mod dashboard;
+mod front;
+mod hub;
 mod kept;
 mod listen;
 mod measured;
@@ -39,6 +41,12 @@ pub enum Error {
          --client-ca FILE with --tls-cert and --tls-key, or listen on loopback"
     )]
     Open(std::net::SocketAddr),
+    /// What older sidecars answered knows no tokens.
+    #[error(
+        "{0} can be reached from other hosts, and what is answered there asks for no token: listen \
+         on loopback for the clients of older sidecars; others ask /v1 with a token"
+    )]
+    OpenCompat(std::net::SocketAddr),
     /// A file of TLS cannot be used.
     #[error("{}: {what}", .path.display())]
     Tls {
@@ -68,8 +76,11 @@ pub(crate) struct App {
     pub(crate) board: board::Board,
     pub(crate) sessions: std::sync::Arc<sessions::Sessions>,
     pub(crate) stands: stands::Stands,
+    pub(crate) hub: hub::Hub,
     pub(crate) tokens: access::Tokens,
     pub(crate) hosts: access::Hosts,
+    /// Whether browsers reach it by HTTPS alone.
+    pub(crate) is_tls: bool,
     pub(crate) measured: std::sync::Arc<measured::Measured>,
     /// What was asked for under which key.
     pub(crate) keys: once::Keys,

@@ -176,6 +176,18 @@ impl Measured {
         OfElection { namespace: namespace.to_string(), election }
     }
 
+    /// What may come is there before it comes: a counter that appears with its first event has no
+    /// increase by which an alert could tell.
+    fn begin_at_zero(&self, labels: &OfElection) {
+        use tenure_api::Loss::{DrainTimeout, RolledBack, Superseded, TrustEnded};
+        drop(self.won.get_or_create(labels));
+        for loss in [TrustEnded, DrainTimeout, Superseded, RolledBack] {
+            let OfElection { namespace, election } = labels.clone();
+            let reason = loss.as_str();
+            drop(self.lost.get_or_create(&OfLoss { namespace, election, reason }));
+        }
+    }
+
     /// The text of `/metrics`, with what the store was seen to hold.
     pub(crate) fn encode(&self, app: &App, seen: Option<&Seen>) -> String {
         // Two at once would both count.
@@ -190,6 +202,7 @@ impl Measured {
             let leader = self.leader.get_or_create(&labels);
             // Several may stand here for one election.
             leader.set(leader.get().max(i64::from(left.is_some())));
+            self.begin_at_zero(&labels);
             if let Some(left) = left {
                 self.trust.get_or_create(&labels).set(left.as_secs_f64());
             }

@@ -28,6 +28,7 @@ pub struct Options {
     pub(crate) hosts: Vec<String>,
     pub(crate) stand: Vec<String>,
     pub(crate) max_sessions: Option<usize>,
+    pub(crate) max_connections: Option<usize>,
 }
 
 impl Options {
@@ -43,7 +44,7 @@ impl Options {
     }
 
     /// Answers there as the retired leader-elector and nais/elector do, about the one election
-    /// that the server stands for.
+    /// that the server stands for. That knows no tokens: the address must be one of loopback.
     pub fn compat(mut self, address: SocketAddr) -> Self {
         self.compat = Some(address);
         self
@@ -94,6 +95,14 @@ impl Options {
         self
     }
 
+    /// How many connections there may be at a time, in all; 20,000 if not set. Each is an open
+    /// file of the process, which also needs some for its store: a process that may open fewer
+    /// files must say so here.
+    pub fn max_connections(mut self, most: usize) -> Self {
+        self.max_connections = Some(most);
+        self
+    }
+
     /// Refuses what would let strangers in, and files that cannot be used.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let by_certificate = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
@@ -105,6 +114,11 @@ impl Options {
             {
                 return Err(Error::Open(*address));
             }
+        }
+        if let Some(address) = self.compat
+            && !address.ip().is_loopback()
+        {
+            return Err(Error::OpenCompat(address));
         }
         for (_, path) in &self.files {
             let bad = |what: String| Error::Tokens { path: path.clone(), what };

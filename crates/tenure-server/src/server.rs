@@ -5,6 +5,7 @@
 //! all have resigned, or their drain is over, the listeners close.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tenure::{Left, Tenure};
@@ -13,6 +14,8 @@ use tokio::task::JoinSet;
 
 use crate::access::Hosts;
 use crate::board::Board;
+use crate::front::Front;
+use crate::hub::{self, Hub};
 use crate::listen::{Address, Bind, Bound};
 use crate::measured::Measured;
 use crate::once::Keys;
@@ -24,6 +27,11 @@ use crate::{App, Error};
 
 /// How many sessions there may be, unless the options say otherwise.
 const SESSIONS: usize = 10_000;
+
+/// How many connections there may be, unless the options say otherwise.
+const CONNECTIONS: usize = 20_000;
+/// How often the server looks whether its member has joined.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A server that runs.
 ///
@@ -50,7 +58,9 @@ pub struct Server {
 }
 
 impl Server {
-    /// Becomes a member of the store and begins to listen. The member's death cannot be proven
+    /// Begins to listen, and becomes a member of the store. While the store is waited for
+    /// ([`Builder::wait_for_store`](tenure::Builder::wait_for_store)) `/livez` is answered, and
+    /// everything else refused with a reason. The member's death cannot be proven
     /// (see [`Builder::prove_death`](tenure::Builder::prove_death)): clients trust in what the
     /// server told them also when it has died.
     ///
@@ -58,37 +68,60 @@ impl Server {
     pub async fn start(member: tenure::Builder, options: Options) -> Result<Self, Error> {
         options.check()?;
         let tls = options.tls.as_ref().map(crate::ServerTls::acceptor).transpose()?;
-        let mut bounds = Vec::new();
-        let anywhere = [Bind::Tcp(([127, 0, 0, 1], 0).into())];
-        let binds = if options.binds.is_empty() { &anywhere[..] } else { &options.binds };
-        for bind in binds {
-            bounds.push(Bound::new(bind).await?);
-        }
+        let bounds = bound(&options).await?;
         let old_style = match options.compat {
             Some(address) => Some(Bound::new(&Bind::Tcp(address)).await?),
             None => None,
         };
+        let addresses: Vec<_> = bounds.iter().map(|bound| bound.address(tls.is_some())).collect();
+        let compat = old_style.as_ref().map(|bound| bound.address(false));
+        let hosts = Hosts::new(&options.hosts);
+        let close = watch::Sender::new(false);
+        let share = options.max_connections.unwrap_or(CONNECTIONS) / (bounds.len() + 1);
+        let fronts = [Front::new(&hosts), Front::new(&hosts)];
+        let mut tasks = JoinSet::new();
+        for bound in bounds {
+            let tls = tls.clone();
+            tasks.spawn(bound.serve(fronts[0].clone(), tls, share.max(1), close.subscribe()));
+        }
+        if let Some(bound) = old_style {
+            let front = fronts[1].clone();
+            tasks.spawn(bound.serve(front, None, share.max(1), close.subscribe()));
+        }
+
         let measured = Arc::new(Measured::new());
         let tenure = member.prove_death(false).trusted_elsewhere().metrics(measured.clone());
         let tenure = tenure.connect().await?;
         tenure.join()?;
-        let addresses: Vec<_> = bounds.iter().map(|bound| bound.address(tls.is_some())).collect();
-        let compat = old_style.as_ref().map(|bound| bound.address(false));
-        let app = app(&tenure, &options, measured, &addresses);
+        let app = app(&tenure, &options, measured, hosts, close);
         app.stands.begin(&tenure, &options.stand, &app.stop).await?;
-
-        let closing = app.close.subscribe();
-        let mut tasks = JoinSet::new();
-        let router = routes::router(app.clone());
-        for bound in bounds {
-            tasks.spawn(bound.serve(router.clone(), tls.clone(), closing.clone()));
-        }
-        if let Some(bound) = old_style {
-            let router = routes::compat::router(app.clone(), options.stand.first());
-            tasks.spawn(bound.serve(router, None, closing));
-        }
-        tasks.spawn(routes::events::stir(app.clone()));
+        fronts[0].start(routes::router(app.clone()));
+        fronts[1].start(routes::compat::router(app.clone(), options.stand.first()));
+        tasks.spawn(hub::follow(app.clone()));
         Ok(Self { app, addresses, compat, tasks, stopped: false })
+    }
+
+    /// Returns when the server's member is in the store: from then on the server is ready, for as
+    /// long as the store answers.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// use tenure_server::{Options, Server};
+    ///
+    /// let server = Server::start(tenure::Tenure::builder("memory:"), Options::new()).await?;
+    /// server.joined().await;
+    /// assert!(server.member().status().member.is_some());
+    /// server.stop().await?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub async fn joined(&self) {
+        // There is no word for it: the state is looked at.
+        let mut look = tokio::time::interval(LOOK);
+        while self.app.tenure.status().member.is_none() {
+            look.tick().await;
+        }
     }
 
     /// Where it listens, in the order of the options.
@@ -137,17 +170,23 @@ impl Drop for Server {
     }
 }
 
+async fn bound(options: &Options) -> Result<Vec<Bound>, Error> {
+    let anywhere = [Bind::Tcp(([127, 0, 0, 1], 0).into())];
+    let binds = if options.binds.is_empty() { &anywhere[..] } else { &options.binds };
+    let mut bounds = Vec::new();
+    for bind in binds {
+        bounds.push(Bound::new(bind).await?);
+    }
+    Ok(bounds)
+}
+
 fn app(
     tenure: &Tenure,
     options: &Options,
     measured: Arc<Measured>,
-    addresses: &[Address],
+    hosts: Hosts,
+    close: watch::Sender<bool>,
 ) -> Arc<App> {
-    let sockets = addresses.iter().filter_map(|address| match address {
-        Address::Tcp { at, .. } => Some(*at),
-        Address::Unix(_) => None,
-    });
-    let sockets: Vec<_> = sockets.collect();
     Arc::new(App {
         tenure: tenure.clone(),
         board: Board::new(tenure.clone()),
@@ -157,11 +196,13 @@ fn app(
             options.max_sessions.unwrap_or(SESSIONS),
         )),
         stands: Stands::default(),
+        hub: Hub::default(),
         tokens: options.tokens(),
-        hosts: Hosts::new(&sockets, &options.hosts),
+        hosts,
+        is_tls: options.tls.is_some(),
         measured,
         keys: Keys::default(),
         stop: watch::Sender::new(false),
-        close: watch::Sender::new(false),
+        close,
     })
 }

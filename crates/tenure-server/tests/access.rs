@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use common::{member, serve};
 use serde_json::json;
-use tenure_server::{Bind, Error, Options, Server};
+use tenure_server::{Address, Bind, Error, Options, Server, ServerTls};
 use tenure_testkit::until;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -84,6 +84,10 @@ async fn an_open_address_is_refused() {
     let error = refused.unwrap_err();
     assert!(matches!(error, Error::Open(_)), "{error}");
     assert!(error.to_string().contains("--operator-tokens"));
+    // What older sidecars answered knows no tokens.
+    let compat = Options::new().stand_for("e").compat(([0, 0, 0, 0], 0).into());
+    let refused = Server::start(member("a"), compat).await.unwrap_err();
+    assert!(matches!(refused, Error::OpenCompat(_)), "{refused}");
     let dir = tempfile::tempdir().unwrap();
     let empty = dir.path().join("tokens");
     std::fs::write(&empty, "# none\n").unwrap();
@@ -146,5 +150,53 @@ async fn older_sidecars_are_replaced() {
         .await;
     let mut events = client.events("/sse", None).await;
     assert_eq!(events.next().await.unwrap().data["name"], "server");
+    // A page whose name was rebound to this address learns nothing.
+    let rebound = client.with("Host", "evil.example:4040");
+    for path in ["/", "/sse"] {
+        let refused = rebound.raw("GET", path).await;
+        refused.is_problem(421, "other_host");
+        assert!(refused.header("content-security-policy").is_some());
+    }
+    server.stop().await.unwrap();
+}
+
+/// HTTPS, for clients with a certificate of our authority alone; a browser's cookie is then one
+/// for HTTPS.
+#[tokio::test]
+async fn https_is_for_clients_with_a_certificate() {
+    let dir = tempfile::tempdir().unwrap();
+    let authority = tenure_testkit::Authority::new();
+    let (certificate, key) = authority.sign("DNS:localhost", dir.path());
+    let tokens = dir.path().join("operators");
+    std::fs::write(&tokens, "steer\n").unwrap();
+    let tls = ServerTls { certificate, key, client_ca: Some(authority.root()) };
+    let (server, _) = serve(Options::new().tls(tls).operator_tokens(tokens)).await;
+    let Address::Tcp { at, tls: true } = server.addresses()[0] else { panic!("it is HTTPS") };
+    let ask = async |identity: Option<&str>, by: &tenure_testkit::Authority| {
+        let body = "{\"token\":\"steer\"}";
+        let request = format!(
+            "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        std::fs::write(dir.path().join("request"), request).unwrap();
+        let mut client = std::process::Command::new("openssl");
+        client.args(["s_client", "-quiet", "-verify_return_error", "-servername", "localhost"]);
+        client.args(["-connect", &at.to_string(), "-CAfile"]).arg(authority.root());
+        if let Some(name) = identity {
+            let (certificate, key) = by.identity(name);
+            client.arg("-cert").arg(certificate).arg("-key").arg(key);
+        }
+        client.stdin(std::fs::File::open(dir.path().join("request")).unwrap());
+        let said = tokio::task::spawn_blocking(move || client.output());
+        let said = tenure_testkit::within(said).await.unwrap().unwrap();
+        String::from_utf8_lossy(&said.stdout).into_owned()
+    };
+    assert!(!ask(None, &authority).await.contains("HTTP/1.1"), "it has no certificate");
+    let stranger = tenure_testkit::Authority::new();
+    assert!(!ask(Some("a"), &stranger).await.contains("HTTP/1.1"), "it is another authority's");
+    let said = ask(Some("a"), &authority).await;
+    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+    assert!(said.contains("HttpOnly; Secure; SameSite=Strict"), "{said}");
     server.stop().await.unwrap();
 }

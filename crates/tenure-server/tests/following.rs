@@ -83,6 +83,25 @@ async fn a_reader_that_stopped_delays_no_other() {
     server.stop().await.unwrap();
 }
 
+/// A reader that falls behind by more than what is kept for all, and reads on later, is told each
+/// entry once and in order, and then what happens.
+#[tokio::test]
+async fn a_reader_that_falls_behind_misses_nothing() {
+    let (server, client) = serve(Options::new()).await;
+    let mut reader = client.narrow().events("/v1/events", Some(0)).await;
+    for _ in 0..700 {
+        reign(server.member(), "nightly").await;
+    }
+    let newest = client.get("/v1/journal?limit=1").await.json()["seq"].as_u64().unwrap();
+    assert!(newest > 1_400, "{newest}");
+    for place in 1..=newest {
+        assert_eq!(reader.entry().await.id, Some(place));
+    }
+    reign(server.member(), "nightly").await;
+    assert_eq!(reader.entry().await.id, Some(newest + 1));
+    server.stop().await.unwrap();
+}
+
 /// Ids that are none are refused.
 #[tokio::test]
 async fn a_place_that_is_none_is_refused() {

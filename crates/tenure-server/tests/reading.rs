@@ -165,7 +165,25 @@ async fn what_is_measured_has_a_name_and_help() {
         assert!(text.contains(&format!("# HELP tenure_{base} ")), "{name} is not in\n{text}");
     }
     assert!(text.contains("tenure_leader{namespace=\"default\",election=\"nightly\"} 1"), "{text}");
+    // Before it happens: what appears with its first event has no increase to be alerted by.
+    let lost = "tenure_leaderships_lost_total{namespace=\"default\",election=\"nightly\",\
+                reason=\"not renewed in time\"} 0";
+    assert!(text.contains(lost), "{text}");
     assert!(text.ends_with("# EOF\n"));
+    server.stop().await.unwrap();
+}
+
+/// However many elections there are, the measurements stay of one size.
+#[tokio::test]
+async fn the_thousandth_election_and_more_share_a_label() {
+    let (server, client) = serve(Options::new()).await;
+    for n in 0..1_010 {
+        server.member().operator().election(format!("e{n:04}")).pause("").await.unwrap();
+    }
+    let text = client.get("/metrics").await.body;
+    let paused = text.lines().filter(|line| line.starts_with("tenure_election_paused{"));
+    assert_eq!(paused.count(), 1_001);
+    assert!(text.contains("tenure_election_paused{namespace=\"default\",election=\"other\"} 10"));
     server.stop().await.unwrap();
 }
 
@@ -175,6 +193,10 @@ async fn bad_requests_are_explained() {
     let (server, client) = serve(Options::new()).await;
     client.get("/v1/nothing").await.is_problem(404, "not_found");
     client.ask("PUT", "/v1/elections", Some("{}")).await.is_problem(405, "bad_method");
+    for method in ["TRACE", "PUT", "PATCH", "DELETE", "POST"] {
+        client.raw(method, "/v1/elections").await.is_problem(405, "bad_method");
+    }
+    client.ask("POST", "/logout", Some("\0")).await.is_problem(400, "bad_request");
     client.get("/v1/elections/%00").await.is_problem(400, "bad_request");
     client.get("/v1/elections/%ff").await.is_problem(400, "bad_request");
     client.get("/v1/elections?frseh=1").await.is_problem(400, "bad_request");

@@ -160,6 +160,37 @@ async fn sessions_that_cannot_be_are_refused() {
     server.stop().await.unwrap();
 }
 
+/// A request that is sent again under its key is carried out once: the same session is begun, and
+/// a step-down means the term that led when it was asked for first.
+#[tokio::test]
+async fn a_request_that_is_repeated_under_its_key_is_carried_out_once() {
+    let (server, client) = serve(Options::new()).await;
+    let keyed = |key: &str| client.with("Idempotency-Key", key);
+    let begin = "/v1/elections/jobs/sessions";
+    let first = keyed("begin").post(begin, id("first")).await;
+    let again = keyed("begin").post(begin, id("first")).await;
+    assert_eq!((first.status, again.status), (201, 201));
+    assert_eq!(first.json()["session"], again.json()["session"]);
+    keyed("begin").post(begin, id("other")).await.is_problem(422, "key_used");
+    keyed(&"k".repeat(129)).post(begin, id("x")).await.is_problem(400, "bad_request");
+
+    let mut session = Session::begin(&client, "work", id("first")).await;
+    session.until("leading").await;
+    let mut second = Session::begin(&client, "work", id("second")).await;
+    let path = "/v1/elections/work/step-down";
+    let asked = keyed("once").post(path, json!({"reason": "a"})).await;
+    assert_eq!(asked.json()["term"], session.told["term"]);
+    session.until("stopping").await;
+    client.post(&session.path("/resign"), json!({})).await;
+    second.until("leading").await;
+    let repeated = keyed("once").post(path, json!({"reason": "a"})).await;
+    assert_eq!((repeated.status, repeated.header("idempotency-replayed")), (200, Some("true")));
+    assert_eq!(repeated.body, asked.body);
+    let shown = client.get("/v1/elections/work?fresh=1").await.json();
+    assert_eq!(shown["step_down"], Value::Null, "the next leader was not asked");
+    server.stop().await.unwrap();
+}
+
 /// A thousand clients come and go, and leave nothing behind.
 #[tokio::test]
 async fn sessions_that_are_over_are_forgotten() {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use tenure::SettingsBuilder;
 use tenure_guard::Signals;
@@ -15,6 +16,10 @@ use crate::output::say;
 
 /// Where the server listens if nothing is said.
 const DEFAULT: &str = "127.0.0.1:7117";
+/// How many connections there may be at most.
+const CONNECTIONS: usize = 20_000;
+/// How many files are left to the store, to tokens and to what else the process opens.
+const OTHER_FILES: usize = 128;
 /// As good as for ever, and no overflow.
 const FOR_EVER: Duration = Duration::from_secs(365 * 86_400);
 
@@ -27,6 +32,7 @@ pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| Failure::system("starting a runtime", error))?;
+    tell_systemd(&[NotifyState::Status("waiting for the store")]);
     let starting = runtime.spawn(Server::start(builder, options));
     let server = tokio::select! {
         started = starting => match started {
@@ -37,9 +43,19 @@ pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Outcome {
         signal = signals.ending() => return Ok(Exit::signal(signal)),
     };
     report(context, &server)?;
-    tell_systemd(&[NotifyState::Ready, NotifyState::Status("serving")]);
+    tell_systemd(&[NotifyState::Status("waiting for the member to join")]);
+    let ended = tokio::select! {
+        () = server.joined() => None,
+        signal = signals.ending() => Some(signal),
+    };
+    if ended.is_none() {
+        let status = format!("serving {} as {}", context.shown_store(), server.member().id());
+        tell_systemd(&[NotifyState::Ready, NotifyState::Status(&status)]);
+    }
     let watched = runtime.spawn(keep_watchdog(server.member().clone()));
-    signals.ending().await;
+    if ended.is_none() {
+        signals.ending().await;
+    }
     say("asking the clients to stop; another signal ends the server at once");
     tell_systemd(&[NotifyState::Stopping, NotifyState::Status("the clients are asked to stop")]);
     let stopping = runtime.spawn(server.stop());
@@ -57,7 +73,7 @@ pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Outcome {
 }
 
 fn options(args: &ServeArgs) -> Outcome<Options> {
-    let mut options = Options::new();
+    let mut options = Options::new().max_connections(connections());
     let anywhere = [DEFAULT.to_owned()];
     let listen = if args.listen.is_empty() { &anywhere[..] } else { &args.listen };
     for address in listen {
@@ -82,6 +98,21 @@ fn options(args: &ServeArgs) -> Outcome<Options> {
         Some(address) => options.compat(address),
         None => options,
     })
+}
+
+/// How many connections there may be: as many as the process may open files, but for those of
+/// its store and what it reads.
+fn connections() -> usize {
+    let mut limit = getrlimit(Resource::Nofile);
+    // The soft limit is for programs that go through all descriptors one by one.
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if setrlimit(Resource::Nofile, raised).is_ok() {
+        limit.current = limit.maximum;
+    }
+    // None is no limit.
+    let files =
+        limit.current.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX));
+    files.saturating_sub(OTHER_FILES).max(files / 2).min(CONNECTIONS)
 }
 
 fn bind(text: &str) -> Outcome<Bind> {

@@ -1,6 +1,6 @@
 //! Which names the server goes by, and which pages may ask it to change something.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use http::{HeaderMap, Method, StatusCode, header};
 
@@ -14,20 +14,18 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// The names of loopback, the addresses that are listened on, and those that were given.
-    pub(crate) fn new(addresses: &[SocketAddr], given: &[String]) -> Self {
-        let mut names: Vec<String> = ["localhost", "127.0.0.1", "[::1]"].map(String::from).to_vec();
-        names.extend(addresses.iter().map(|address| match address.ip() {
-            IpAddr::V4(ip) => ip.to_string(),
-            IpAddr::V6(ip) => format!("[{ip}]"),
-        }));
-        names.extend(given.iter().map(|name| name.to_ascii_lowercase()));
-        Self { names }
+    /// The name of loopback, and those that were given.
+    pub(crate) fn new(given: &[String]) -> Self {
+        let names = given.iter().map(|name| name.to_ascii_lowercase());
+        Self { names: std::iter::once("localhost".into()).chain(names).collect() }
     }
 
+    /// An address is known, whichever it is: a page cannot have one rebound to another, and a
+    /// server that listens everywhere is asked by addresses that it does not know, as by a kubelet.
     fn knows(&self, host: &str) -> bool {
         let name = without_port(host).to_ascii_lowercase();
-        self.names.contains(&name)
+        let plain = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        plain.unwrap_or(&name).parse::<IpAddr>().is_ok() || self.names.contains(&name)
     }
 
     /// Refuses a request for another host, and a change that another page asks for.
@@ -69,8 +67,7 @@ mod tests {
     use super::*;
 
     fn hosts() -> Hosts {
-        let address = "10.0.0.7:7070".parse().unwrap();
-        Hosts::new(&[address], &["Tenure.example".into()])
+        Hosts::new(&["Tenure.example".into()])
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -80,14 +77,26 @@ mod tests {
             .collect()
     }
 
-    /// A name that was rebound to our address reaches nothing.
+    /// A name that was rebound to our address reaches nothing. An address cannot be rebound: the
+    /// kubelet and Prometheus come by one that a server that listens everywhere does not know.
     #[test]
     fn a_host_that_is_not_ours_is_refused() {
         let hosts = hosts();
-        for host in ["localhost:7070", "[::1]:1", "127.0.0.1", "10.0.0.7:7070", "tenure.EXAMPLE"] {
+        for host in
+            ["localhost:7070", "[::1]:1", "127.0.0.1", "10.0.0.7:7070", "tenure.EXAMPLE", "[::2]:1"]
+        {
             hosts.check(&Method::GET, &headers(&[("host", host)])).unwrap();
         }
-        for host in ["evil.example", "evil.example:7070", "localhost.evil.example", "[::2]"] {
+        for host in [
+            "evil.example",
+            "evil.example:7070",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "2130706433",
+            "0x7f.1",
+            "[::1",
+            "localhost:7070:7070",
+        ] {
             let problem = hosts.check(&Method::GET, &headers(&[("host", host)])).unwrap_err();
             assert_eq!(problem.status(), StatusCode::MISDIRECTED_REQUEST, "{host}");
         }

@@ -1,9 +1,12 @@
 //! Accepting connections: on a Unix socket, on TCP, with TLS.
 //!
 //! No client can hold the server up: the headers of a request must arrive within [`HEADERS`], a
-//! handshake within the same time, and there are no more connections than [`CONNECTIONS`].
-//! A client that comes after that waits in the system's queue.
+//! handshake within the same time, a client that reads nothing for [`UNREAD`] is given up, and
+//! each listener has its share of the connections that there may be. A client that comes after
+//! that waits in the system's queue. Without such a bound strangers would use the process's
+//! files up, and with them those of the store's connection.
 
+mod patient;
 mod tls;
 mod unix;
 
@@ -13,7 +16,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -23,14 +25,16 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
+use patient::Patient;
 pub use tls::ServerTls;
 
 use crate::Error;
+use crate::front::Front;
 
 /// How long a client may take to send the headers of a request, or to shake hands.
 const HEADERS: Duration = Duration::from_secs(10);
-/// How many connections are served at a time.
-const CONNECTIONS: usize = 20_000;
+/// How long a client may read nothing of what is written to it.
+const UNREAD: Duration = Duration::from_secs(30);
 /// After the accepting of a connection failed: mostly the process has too many files open.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long answers that are under way may take when the server stops.
@@ -101,14 +105,15 @@ impl Bound {
         }
     }
 
-    /// Serves connections until `stop` turns true, and then lets answers end.
+    /// Serves at most so many connections until `stop` turns true, and then lets answers end.
     pub(crate) async fn serve(
         self,
-        router: Router,
+        front: Front,
         tls: Option<TlsAcceptor>,
+        most: usize,
         mut stop: watch::Receiver<bool>,
     ) {
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let places = Arc::new(Semaphore::new(most));
         let mut connections = JoinSet::new();
         loop {
             let place = places.clone().acquire_owned();
@@ -121,19 +126,24 @@ impl Bound {
                 tokio::time::sleep(PAUSE).await;
                 continue;
             };
-            let router = router.clone();
+            let front = front.clone();
             let stop = stop.clone();
             let tls = tls.clone();
             connections.spawn(async move {
                 match (stream, tls) {
                     (Stream::Tcp(stream), Some(tls)) => {
+                        let stream = Patient::new(stream, UNREAD);
                         let shaken = tokio::time::timeout(HEADERS, tls.accept(stream)).await;
                         if let Ok(Ok(stream)) = shaken {
-                            connection(stream, router, stop).await;
+                            connection(stream, front, stop).await;
                         }
                     }
-                    (Stream::Tcp(stream), None) => connection(stream, router, stop).await,
-                    (Stream::Unix(stream), _) => connection(stream, router, stop).await,
+                    (Stream::Tcp(stream), None) => {
+                        connection(Patient::new(stream, UNREAD), front, stop).await;
+                    }
+                    (Stream::Unix(stream), _) => {
+                        connection(Patient::new(stream, UNREAD), front, stop).await;
+                    }
                 }
                 drop(place);
             });
@@ -174,12 +184,12 @@ pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 /// Serves the requests of one connection.
-async fn connection<S>(stream: S, router: Router, mut stop: watch::Receiver<bool>)
+async fn connection<S>(stream: S, front: Front, mut stop: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = tower::service_fn(move |request: http::Request<hyper::body::Incoming>| {
-        let router = router.clone();
+        let router = front.router();
         async move {
             let request = request.map(Body::new);
             let answer: Result<_, Infallible> = tower::ServiceExt::oneshot(router, request).await;

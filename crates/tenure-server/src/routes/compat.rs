@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
+use axum::middleware;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -14,7 +15,9 @@ use serde::Serialize;
 use tenure::{Election, Observed};
 use tenure_api::Moment;
 
+use super::guarded;
 use crate::App;
+use crate::front::is_for_us;
 use crate::problem::{Answer, Problem};
 
 /// The election that is told of.
@@ -27,9 +30,13 @@ struct Compat {
 /// `/` has the leader's name, `/sse` each change of it.
 pub(crate) fn router(app: Arc<App>, election: Option<&String>) -> Router {
     let election = election.map(|name| app.tenure.election(name));
+    let hosts = Arc::new(app.hosts.clone());
     Router::new()
         .route("/", get(name))
         .route("/sse", get(changes))
+        // A page whose name was rebound to this address learns no names either.
+        .layer(middleware::from_fn_with_state(hosts, is_for_us))
+        .layer(middleware::from_fn(guarded))
         .with_state(Compat { app, election })
 }
 

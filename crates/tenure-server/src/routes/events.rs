@@ -1,31 +1,37 @@
 //! What happens, as it happens: server-sent events.
 //!
-//! Each client has a journal stream of its own, which reads on from where the client is: a slow
-//! one delays no other and skips nothing that the store still has. The id of an event is its
+//! A client that is up to date is told what the server has written once for all (`hub.rs`). One
+//! that comes back, or is slow, reads the journal by itself from where it is, until it has caught
+//! up: it delays no other and skips nothing that the store still has. The id of an event is its
 //! place in the journal, so that a browser that comes back says where it was.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_core::Stream;
+use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt as _;
-use http::HeaderMap;
+use http::{HeaderMap, header};
 use serde::Deserialize;
 use serde_json::json;
-use tenure::journal::{Happening, JournalStream, Journalled, Seq};
-use tenure_api::{Election, Entry};
+use tenure::journal::{JournalStream, Journalled, Seq};
+use tenure_api::Election;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::timeout;
 
 use super::input::Asked;
 use crate::App;
-use crate::listen::stopped;
+use crate::hub::{self, Batch, News, said};
 use crate::measured::Client;
 use crate::problem::{Answer, Problem};
 
 /// How often something is sent to a client to whom nothing is to be told.
 const ALIVE: Duration = Duration::from_secs(10);
+/// A comment, which clients pass over.
+const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
 /// What is to be told.
 #[derive(Debug, Deserialize)]
@@ -43,110 +49,158 @@ pub(crate) async fn events(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
     Asked(wanted): Asked<Wanted>,
-) -> Answer<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
+) -> Answer<Response> {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let last = last.filter(|id| !id.is_empty());
     let last = last.map(|id| {
         let bad = |_| Problem::bad_request("Last-Event-ID is no number of an event");
         id.parse().map_err(bad)
     });
-    let after = last.transpose()?.or(wanted.after);
-    let at = match after {
-        Some(after) => Seq::new(after),
-        None => app.tenure.operator().journal(1).await?.0,
+    let at: u64 = match last.transpose()?.or(wanted.after) {
+        Some(after) => after,
+        None => app.tenure.operator().journal(1).await?.0.get(),
     };
-    let journal = app.tenure.follow(Some(at))?;
-    let feed = Feed {
-        election: wanted.election,
-        journal,
-        client: app.measured.event_client(),
-        app: app.clone(),
-    };
-    let hello = Event::default().event("hello").id(at.get().to_string());
-    let hello = hello.data(json!({ "seq": at.get() }).to_string());
-    let first = futures_util::stream::iter([hello]);
-    let news = futures_util::stream::unfold(feed, Feed::next).flat_map(futures_util::stream::iter);
+    let hello = format!("event: hello\nid: {at}\ndata: {}\n\n", json!({ "seq": at }));
+    let feed = Feed::new(&app, wanted.election, at)?;
+    let first = futures_util::stream::iter([Bytes::from(hello)]);
+    let news = futures_util::stream::unfold(feed, async |mut feed| {
+        let next = feed.next().await?;
+        Some((next, feed))
+    });
     let mut stop = app.close.subscribe();
     let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };
-    let all = first.chain(news).map(Ok).take_until(Box::pin(stopped));
-    Ok(Sse::new(all).keep_alive(KeepAlive::new().interval(ALIVE)))
+    let all = first.chain(news).map(Ok::<_, Infallible>).take_until(Box::pin(stopped));
+    // The second is for proxies that would collect events until they fill a buffer.
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    Ok((headers, Body::from_stream(all)).into_response())
 }
 
 /// One client's news.
 struct Feed {
-    election: Option<String>,
-    journal: JournalStream,
+    election: Option<Box<str>>,
+    /// Up to where it was told.
+    at: u64,
+    by: By,
     /// Counts the client for as long as it is there.
     client: Client,
     app: Arc<App>,
 }
 
+enum By {
+    /// What is told to all.
+    All(Receiver<News>),
+    /// By itself, until it has reached the place from which the subscription has everything.
+    /// Without one, for good.
+    Itself { journal: JournalStream, until: Option<(u64, Receiver<News>)> },
+}
+
 impl Feed {
-    async fn next(mut self) -> Option<(Vec<Event>, Self)> {
-        let events = match self.journal.next().await? {
-            Journalled::Entries(entries) => {
-                self.client.told(entries.len());
-                let wanted = entries.iter().filter(|entry| self.wants(&entry.what));
-                wanted.map(|entry| told(&Entry::from(entry))).collect()
-            }
-            Journalled::Trimmed(seq) => vec![self.snapshot(Some(seq)).await],
-            Journalled::Hint => vec![self.snapshot(None).await],
-            Journalled::Interrupted(error) => {
-                let data = json!({ "because": error }).to_string();
-                vec![Event::default().event("interrupted").data(data)]
-            }
-            Journalled::Restored => vec![Event::default().event("restored").data("{}")],
-            _ => Vec::new(),
-        };
-        Some((events, self))
+    fn new(app: &Arc<App>, election: Option<String>, at: u64) -> Answer<Self> {
+        let by = By::from(app, at)?;
+        let client = app.measured.event_client();
+        Ok(Self { election: election.map(Into::into), at, by, client, app: app.clone() })
     }
 
-    /// The end of a member may be the end of any leader.
-    fn wants(&self, what: &Happening) -> bool {
-        let Some(wanted) = &self.election else { return true };
-        what.election().is_none_or(|election| election.as_str() == wanted)
+    /// What is sent next; `None` when the member is shut down.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let heard = match &mut self.by {
+                By::All(news) => match timeout(ALIVE, news.recv()).await {
+                    Ok(heard) => self.heard(heard),
+                    Err(_) => Some(COMMENT),
+                },
+                By::Itself { journal, .. } => match timeout(ALIVE, journal.next()).await {
+                    Ok(news) => self.read(news?).await,
+                    Err(_) => Some(COMMENT),
+                },
+            };
+            match heard {
+                Some(bytes) if bytes.is_empty() => {}
+                Some(bytes) => return Some(bytes),
+                // It is behind.
+                None => self.by = By::from(&self.app, self.at).ok()?,
+            }
+        }
+    }
+
+    /// What was told to all; `None` if it is not what comes next here.
+    fn heard(&mut self, news: Result<News, RecvError>) -> Option<Bytes> {
+        match news {
+            Ok(News::Entries(batch)) => self.pass(&batch),
+            Ok(News::Said(event)) => Some(event),
+            Ok(News::Gap) | Err(_) => None,
+        }
+    }
+
+    fn pass(&mut self, batch: &Batch) -> Option<Bytes> {
+        let last = batch.last().filter(|last| *last > self.at);
+        let Some(last) = last else { return Some(Bytes::new()) };
+        if !batch.follows(self.at) {
+            return None;
+        }
+        let events = batch.after(self.at, self.election.as_deref());
+        self.at = last;
+        self.client.told(batch.len());
+        Some(events)
+    }
+
+    /// What it has read by itself.
+    async fn read(&mut self, news: Journalled) -> Option<Bytes> {
+        let events = match news {
+            Journalled::Entries(entries) => {
+                let batch = Batch::new(&entries);
+                self.at = batch.last().unwrap_or(self.at);
+                self.client.told(batch.len());
+                batch.after(0, self.election.as_deref())
+            }
+            Journalled::Trimmed(seq) => {
+                self.at = seq.get();
+                self.snapshot(Some(seq)).await
+            }
+            Journalled::Hint => self.snapshot(None).await,
+            Journalled::Interrupted(error) => said("interrupted", &json!({ "because": error })),
+            Journalled::Restored => said("restored", &json!({})),
+            _ => Bytes::new(),
+        };
+        if let By::Itself { until, .. } = &mut self.by
+            && let Some((_, all)) = until.take_if(|(place, _)| self.at >= *place)
+        {
+            self.by = By::All(all);
+        }
+        Some(events)
     }
 
     /// Everything as it stands, in place of entries that the store no longer has.
-    async fn snapshot(&self, up_to: Option<Seq>) -> Event {
-        let event = Event::default().event("snapshot");
+    async fn snapshot(&self, up_to: Option<Seq>) -> Bytes {
         let Ok(seen) = self.app.board.look(true).await else {
-            return event.data("{\"elections\":null}");
+            return said("snapshot", &json!({ "elections": null }));
         };
         let namespace = self.app.tenure.namespace().as_str();
         let views = seen.snapshot.elections.iter();
         let wanted = views.filter(|view| {
-            self.election.as_ref().is_none_or(|name| view.election.as_str() == name)
+            self.election.as_ref().is_none_or(|name| view.election.as_str() == &**name)
         });
         let elections: Vec<_> = wanted.map(|view| Election::new(namespace, view)).collect();
         let seq = up_to.unwrap_or(seen.snapshot.seq).get();
-        let data = json!({ "seq": seq, "elections": elections }).to_string();
-        event.id(seq.to_string()).data(data)
+        let data = json!({ "seq": seq, "elections": elections });
+        format!("event: snapshot\nid: {seq}\ndata: {data}\n\n").into()
     }
 }
 
-fn told(entry: &Entry) -> Event {
-    // Our own shapes: they have no key that is no string.
-    let data = serde_json::to_string(entry).unwrap_or_default();
-    Event::default().id(entry.seq.to_string()).data(data)
-}
-
-/// Marks what the server has read as old when something happens.
-pub(crate) async fn stir(app: Arc<App>) {
-    let mut stop = app.close.subscribe();
-    loop {
-        let Ok(mut journal) = app.tenure.follow(None) else { return };
-        loop {
-            tokio::select! {
-                () = stopped(&mut stop) => return,
-                news = journal.next() => match news {
-                    Some(_) => app.board.stir(),
-                    None => break,
-                }
+impl By {
+    /// From a place on: by what all are told if that is where they are.
+    fn from(app: &App, at: u64) -> Answer<Self> {
+        // First this, and then the place: see `hub.rs`.
+        let all = app.hub.subscribe();
+        match app.hub.place() {
+            Some(place) if place == at => Ok(Self::All(all)),
+            place => {
+                let journal = hub::read(app, at)?;
+                Ok(Self::Itself { journal, until: place.map(|place| (place, all)) })
             }
-        }
-        if app.tenure.join().is_err() {
-            return;
         }
     }
 }

@@ -24,6 +24,14 @@ pub(crate) struct Ready {
     because: Option<String>,
 }
 
+impl Ready {
+    /// It is not, for this reason.
+    pub(crate) fn not(because: &str) -> Self {
+        let because = Some(because.to_owned());
+        Self { ready: false, member: None, store_answered_ms_ago: None, because }
+    }
+}
+
 /// 200 if the member has joined and the store answered within two ttls, whether it leads or not.
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> (StatusCode, Json<Ready>) {
     let status = app.tenure.status();

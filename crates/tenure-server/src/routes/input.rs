@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use tenure::ElectionName;
 
 use crate::App;
+use crate::access::is_json;
 use crate::problem::Problem;
 
 /// An election, by the last part but one of the path or the last.
@@ -64,6 +65,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        is_json(request.headers())?;
         let body = Bytes::from_request(request, app).await.map_err(|rejection| {
             Problem::bad_request(rejection.body_text()).remedy("send the body whole")
         })?;

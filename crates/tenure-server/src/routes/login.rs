@@ -38,12 +38,18 @@ pub(crate) async fn log_in(
         return Err(Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", title, what)
             .remedy("copy it whole; a token that was replaced is refused"));
     };
-    let cookie = format!("{COOKIE}={cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age=86400");
+    let secure = if app.is_tls { " Secure;" } else { "" };
+    let cookie =
+        format!("{COOKIE}={cookie}; HttpOnly;{secure} SameSite=Strict; Path=/; Max-Age=86400");
     Ok(([(header::SET_COOKIE, cookie)], Json(json!({ "scope": scope.name() }))).into_response())
 }
 
 /// Forgets the browser.
-pub(crate) async fn log_out(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+pub(crate) async fn log_out(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Body(_): Body<serde_json::Map<String, serde_json::Value>>,
+) -> Response {
     app.tokens.log_out(&headers);
     let cookie = format!("{COOKIE}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
     (StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response()

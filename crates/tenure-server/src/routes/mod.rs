@@ -3,7 +3,7 @@
 pub(crate) mod compat;
 mod elections;
 pub(crate) mod events;
-mod health;
+pub(crate) mod health;
 pub(crate) mod input;
 pub(crate) mod leader;
 mod login;
@@ -79,7 +79,7 @@ async fn unknown_method(request: Request) -> Problem {
 }
 
 /// What every answer says to browsers and caches.
-async fn guarded(request: Request, next: Next) -> Response {
+pub(crate) async fn guarded(request: Request, next: Next) -> Response {
     /// Scripts and styles of our own alone, and no page around ours.
     const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' \
         data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";

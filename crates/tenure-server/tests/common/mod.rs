@@ -13,7 +13,7 @@ use tenure_server::{Address, Options, Server};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
 };
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpSocket, TcpStream, UnixStream};
 
 pub(crate) const TTL: Duration = Duration::from_millis(1_500);
 
@@ -64,15 +64,17 @@ impl Answer {
 pub(crate) struct Client {
     address: Address,
     pub(crate) headers: Vec<(String, String)>,
+    /// Whether its system keeps little of what it has not read.
+    is_narrow: bool,
 }
 
 impl Client {
     pub(crate) fn of(server: &Server) -> Self {
-        Self { address: server.addresses()[0].clone(), headers: Vec::new() }
+        Self::at(&server.addresses()[0])
     }
 
     pub(crate) fn at(address: &Address) -> Self {
-        Self { address: address.clone(), headers: Vec::new() }
+        Self { address: address.clone(), headers: Vec::new(), is_narrow: false }
     }
 
     pub(crate) fn with(&self, name: &str, value: &str) -> Self {
@@ -81,12 +83,21 @@ impl Client {
         client
     }
 
+    pub(crate) fn narrow(&self) -> Self {
+        Self { is_narrow: true, ..self.clone() }
+    }
+
     pub(crate) fn bearer(&self, token: &str) -> Self {
         self.with("Authorization", &format!("Bearer {token}"))
     }
 
     pub(crate) async fn connect(&self) -> Box<dyn Stream> {
         match &self.address {
+            Address::Tcp { at, .. } if self.is_narrow => {
+                let socket = TcpSocket::new_v4().unwrap();
+                socket.set_recv_buffer_size(4 * 1024).unwrap();
+                Box::new(socket.connect(*at).await.unwrap())
+            }
             Address::Tcp { at, .. } => Box::new(TcpStream::connect(at).await.unwrap()),
             Address::Unix(path) => Box::new(UnixStream::connect(path).await.unwrap()),
             other => panic!("no address to connect to: {other:?}"),
