@@ -52,6 +52,12 @@ const BENCHES: &[Bench] = &[
         needs: servers::names_programs,
     },
     Bench {
+        name: "server",
+        what: "tenure serve beside an empty handler and connections that listen",
+        cargo: &["bench", "-q", "-p", "tenure-cli", "--bench", "server"],
+        needs: servers::postgres_programs,
+    },
+    Bench {
         name: "cli",
         what: "the program: overlaps over 200 rounds of trouble, and what run and status cost",
         cargo: &["bench", "-q", "-p", "tenure-cli", "--bench", "cli"],
