@@ -14,6 +14,9 @@ pub(crate) enum Registry {
     Python,
     /// Installed by `npm`.
     Node,
+    /// A package of Debian, unpacked beside the system: no service is set up with it. The version
+    /// is the one that the system's release has.
+    Debian,
 }
 
 /// One published version of a server.
@@ -70,6 +73,16 @@ impl Published {
                     .arg(format!("{name}{extra}=={version}"));
                 pip
             }
+            Registry::Debian => {
+                fs::create_dir_all(folder).doing(|| format!("create {}", folder.display()))?;
+                let mut apt = Command::new("sh");
+                // The lists may be missing or old; only root may fetch them.
+                let script = "{ apt-get download -qq \"$0\" || \
+                              { apt-get update -qq && apt-get download -qq \"$0\"; }; } && \
+                              dpkg-deb -x *.deb . && rm *.deb";
+                apt.current_dir(folder).args(["-c", script, name]);
+                apt
+            }
             Registry::Node => {
                 fs::create_dir_all(folder).doing(|| format!("create {}", folder.display()))?;
                 let mut npm = Command::new("npm");
@@ -106,6 +119,7 @@ impl Published {
         match self.registry {
             Registry::Python => "python3 -m pip",
             Registry::Node => "npm",
+            Registry::Debian => "apt-get",
         }
     }
 
@@ -128,7 +142,7 @@ impl Published {
                 python.arg(self.path()).env("PYTHONPATH", self.folder());
                 python
             }
-            Registry::Python => Command::new(self.path()),
+            Registry::Python | Registry::Debian => Command::new(self.path()),
             Registry::Node => {
                 let mut node = Command::new("node");
                 node.arg(self.path());

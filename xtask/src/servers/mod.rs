@@ -17,6 +17,7 @@ mod postgres;
 mod postgres18;
 mod running;
 mod scratch;
+mod tools;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -68,7 +69,7 @@ pub(crate) trait Server: Sync {
 fn all() -> impl Iterator<Item = &'static dyn Server> {
     let postgres: [&'static dyn Server; 2] = [&postgres::Postgres, &postgres18::Postgres18];
     let browser: &'static dyn Server = &chromium::Chromium;
-    postgres.into_iter().chain(object::ALL).chain([browser])
+    postgres.into_iter().chain(object::ALL).chain([browser]).chain(tools::ALL)
 }
 
 /// The servers that the tests of these crates find by their variables.
@@ -240,6 +241,7 @@ mod tests {
         assert_eq!(needed_by("tenure-postgres"), ["postgres", "postgres-18"]);
         assert_eq!(needed_by("tenure"), ["postgres"]);
         assert_eq!(needed_by("tenure-server"), ["chromium"]);
+        assert!(needed_by("tenure-cli").ends_with(&["schemathesis", "promtool"]));
         assert_eq!(needed_by("tenure-object").len(), object::ALL.len());
         let xtask = Package { name: "xtask".into(), ..Package::default() }.in_dir("xtask");
         assert!(needed(&[xtask]).is_empty());
