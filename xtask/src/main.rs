@@ -12,6 +12,7 @@ mod fuzz;
 mod metadata;
 mod model;
 mod mutants;
+mod platforms;
 mod screenshots;
 mod servers;
 mod sim;
@@ -41,6 +42,7 @@ cargo xtask <verb>
   fuzz [target]   look for inputs that break a parser; --seconds N, --keep
   mutants [--sql] break conditions and locks one by one, and see a test notice; hours
   chaos [options] hurt real processes and their store; --help lists the options
+  platforms       check the library for macOS and Windows, which nothing is run on
   screenshots     make the pictures of the dashboard in docs/images
   serve [name]    start the servers that tests use, print how to reach them, and
                   stop them at Ctrl-C
@@ -69,6 +71,7 @@ fn dispatch(args: &[String]) -> Outcome {
         "tidy" => no_arguments(verb, rest).and_then(|()| tidy::check()),
         "api" => no_arguments(verb, rest).and_then(|()| api::write(&steps::root())),
         "bench" => bench::run(rest),
+        "platforms" => no_arguments(verb, rest).and_then(|()| platforms::run()),
         "screenshots" => no_arguments(verb, rest).and_then(|()| screenshots::run()),
         "serve" => servers::serve(rest),
         "sim" => sim::run(rest),
@@ -102,6 +105,31 @@ mod tests {
 
     fn words(line: &str) -> Vec<String> {
         line.split_whitespace().map(String::from).collect()
+    }
+
+    /// Each `cargo xtask` line on a page names a verb that there is.
+    #[test]
+    fn every_verb_that_a_page_names_is_one() {
+        let mut pages =
+            vec![steps::root().join("README.md"), steps::root().join("CONTRIBUTING.md")];
+        for folder in ["docs", "docs/backends", "docs/decisions", "docs/spec"] {
+            let found = std::fs::read_dir(steps::root().join(folder)).expect("a folder of pages");
+            pages.extend(found.map(|entry| entry.expect("an entry").path()));
+        }
+        let crates = std::fs::read_dir(steps::root().join("crates")).expect("the crates");
+        pages.extend(crates.map(|entry| entry.expect("a crate").path().join("README.md")));
+        let mut count = 0;
+        for page in pages.iter().filter(|page| page.extension().is_some_and(|end| end == "md")) {
+            let text = std::fs::read_to_string(page).expect("a page");
+            for rest in text.split("cargo xtask ").skip(1) {
+                let is_word = |c: &char| c.is_ascii_lowercase();
+                let verb: String = rest.chars().take_while(is_word).collect();
+                let is_one = verb.is_empty() || USAGE.contains(&format!("\n  {verb} "));
+                assert!(is_one, "{}: `cargo xtask {verb}`", page.display());
+                count += 1;
+            }
+        }
+        assert!(count > 50, "only {count} were found");
     }
 
     /// A mistyped verb is refused with the list of verbs, not ignored.

@@ -5,6 +5,11 @@
 #[doc = include_str!("../../../README.md")]
 pub struct FrontPage;
 
+/// The page about names: the same.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/registry.md")]
+pub struct RegistryPage;
+
 mod copy;
 mod error;
 mod follow;

@@ -36,6 +36,23 @@ pub(crate) fn check(package: &Package, files: &Files) -> Vec<Finding> {
     found
 }
 
+/// The versions of drivers that the page names are those of the workspace (L5).
+pub(crate) fn drivers(page_path: &str, files: &Files) -> Vec<Finding> {
+    let page = files.get(page_path).unwrap_or_default();
+    let manifest = files.get("Cargo.toml").unwrap_or_default();
+    let (_, table) = page.split_once("| driver | version |").unwrap_or_default();
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with("| `"));
+    let stale = rows.filter_map(|row| {
+        let mut cells = row.trim_matches('|').split('|').map(str::trim);
+        let driver = cells.next()?.trim_matches('`');
+        let named = cells.next()?.split(' ').next()?;
+        let line = manifest.lines().find(|line| line.starts_with(&format!("{driver} = ")))?;
+        let version = line.split('"').nth(1)?;
+        (version != named).then(|| format!("{driver} is {version} in Cargo.toml, not {named}"))
+    });
+    stale.map(|text| Finding::of_file(page_path, text)).collect()
+}
+
 /// What is there for our own tests alone.
 fn is_hidden(feature: &str) -> bool {
     feature == "fuzzing" || feature.starts_with("__")
@@ -106,5 +123,18 @@ mod tests {
         let strange = found(&page("| `a` | yes | what |\n| `b` | no | what |\n| `c` | no | x |"));
         assert!(strange[0].contains("no feature `c`"), "{strange:?}");
         assert_eq!(found("# One\n").len(), 2);
+    }
+
+    /// L5: a version that the workspace does not have is found.
+    #[test]
+    fn a_table_of_drivers_that_is_not_the_manifests_is_found() {
+        let found = |version: &str| {
+            let page =
+                format!("| driver | version | f |\n|---|---|---|\n| `x` | {version} | `x` |");
+            let manifest = "y = \"1\"\nx = { version = \"0.8\", features = [\"a\"] }\n";
+            let files = Files::from_texts(&[("Cargo.toml", manifest), ("a/README.md", &page)]);
+            drivers("a/README.md", &files).len()
+        };
+        assert_eq!((found("0.8"), found("0.8 (not 0.9)"), found("0.9")), (0, 0, 1));
     }
 }

@@ -66,7 +66,7 @@ fn file_of(target: &str) -> Option<&str> {
 }
 
 /// The path relative to the root, or `None` if it leads out of the repository.
-fn resolve(from: &str, target: &str) -> Option<String> {
+pub(super) fn resolve(from: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
     if target.starts_with('/') {

@@ -5,6 +5,7 @@
 //! and in `files` alone.
 
 mod banned;
+mod blocks;
 mod changelog;
 mod decisions;
 mod features;
@@ -89,9 +90,11 @@ fn findings(packages: &[Package], files: &Files) -> Vec<Finding> {
     let mut found = graph::check(packages);
     found.extend(suite::check(packages, files));
     found.extend(changelog::check(files.get("CHANGELOG.md")));
+    found.extend(blocks::check(files));
     found.extend(decisions::check(files));
     found.extend(record::check(files));
     found.extend(glossary::check(files));
+    found.extend(features::drivers("crates/tenure/README.md", files));
     for package in packages {
         found.extend(manifest::check(package, files));
         found.extend(features::check(package, files));
@@ -161,6 +164,7 @@ mod tests {
             ("crates/tenure/src/function.rs", &long_function),
             ("crates/tenure/src/wide.rs", &wide_type),
             ("crates/tenure/src/wide.sql", &"x".repeat(length::FILE)),
+            ("docs/block.md", "```rust\nfn f() {}\n```\n"),
             ("docs/decisions/0001-one.md", "# 0001: One\n"),
             ("docs/track-record.md", "| H1 | what | `no_such_test` |\n"),
             ("docs/notes.md", concat!("see ", "/wo", "rk/notes\n")),
@@ -184,6 +188,7 @@ mod tests {
             "crates/tenure/src/function.rs:1: ",
             "crates/tenure/src/wide.rs: Wide has 500 methods",
             "crates/tenure/src/wide.sql:1: ",
+            "docs/block.md:1: ",
             "docs/decisions/README.md: ",
             "docs/notes.md:1: ",
             "docs/track-record.md:1: ",
