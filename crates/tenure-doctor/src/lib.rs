@@ -3,6 +3,7 @@
 mod clock;
 mod connection;
 mod era;
+mod names;
 mod notifications;
 
 use std::time::{Duration, Instant};
@@ -71,6 +72,7 @@ impl Doctor {
         let examined = self.ask(tenure).await;
         let late_because = examined.as_ref().ok().and_then(|examined| examined.late_because);
         findings.push(notifications::look(tenure, late_because).await);
+        findings.extend(names::look(tenure, late_because).await);
         findings.push(connection::permissions(tenure).await);
         findings.push(clock::look(tenure, self.clock_for).await);
         match examined {
@@ -104,7 +106,11 @@ mod tests {
         };
         let findings = doctor.examine(Tenure::builder("memory:")).await;
         let codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
-        assert!(codes.contains(&"era") && codes.contains(&"permissions"), "{codes:?}");
+        for code in ["era", "permissions", "replica-lag"] {
+            assert!(codes.contains(&code), "{codes:?}");
+        }
+        let lag = findings.iter().find(|finding| finding.code == "replica-lag");
+        assert!(lag.is_some_and(|lag| lag.found.contains("was in a copy after")), "{lag:?}");
         assert!(!codes.contains(&"schema"), "{codes:?}");
     }
 }

@@ -39,8 +39,9 @@ pub(crate) fn of_request(
     (said, if ended || leave(db) { Fate::Broken } else { Fate::Usable })
 }
 
-/// Whether the commit failed for want of room to notify in, so that nothing was applied. The
-/// same request does without when it is repeated, since it looks first (P3).
+/// Whether the commit failed because the server's queue of notifications is full; nothing was
+/// applied then. When the same request is repeated, it looks at the queue first and sends no
+/// notification (P3).
 pub(crate) fn is_queue_full(error: &Error) -> bool {
     std::error::Error::source(error).is_some_and(|cause| cause.is::<NoRoom>())
 }

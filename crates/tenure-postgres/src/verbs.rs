@@ -336,7 +336,7 @@ impl Verbs<'_> {
         let row = one(rows)?;
         let mut snapshot = parse::<SnapshotRow>(get(&row, "read")?)?.snapshot()?;
         if query.examine {
-            snapshot.examined = Some(self.examine().await?);
+            snapshot.examined = Some(self.examine(ns).await?);
         }
         Ok(snapshot)
     }

@@ -7,12 +7,12 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::words::*;
-use common::{Place, admin};
+use common::{LET_IN, Place, admin, url};
 use tenure_core::{
-    Amend, Amended, Bind, BindAnswer, BindOp, Bindings, MemberId, Name, Nonce, Note, Purge, Purged,
-    Value,
+    Amend, Amended, Bind, BindAnswer, BindOp, Bindings, Finding, MemberId, Name, Namespace, Nonce,
+    Note, Purge, Purged, Query, Value,
 };
-use tenure_postgres::PostgresStore;
+use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_store::Store;
 
 /// Every step of a purge at an age of zero, and how long the longest took.
@@ -49,6 +49,41 @@ async fn an_election_that_a_transaction_has_fenced_is_not_purged() {
     tx.commit().await.unwrap();
     assert_eq!(purge(&store).await.0.elections, 1);
     assert!(leader(&store, "b", 2, "e").await.number > term.number);
+}
+
+/// M5: names whose owner does not live are counted when the store is examined, in the namespace
+/// that is asked about, until a purge has cleared them away; a role that may not look into the
+/// tables is told nothing.
+#[tokio::test]
+async fn void_names_are_told_to_who_may_look_into_the_tables() {
+    let place = Place::new();
+    let store = place.open().await;
+    let told = async |store: &PostgresStore, ns: &Namespace| {
+        let examined = store.read(ns, &Query::examination()).await.unwrap().examined.unwrap();
+        examined.findings.into_iter().find(|finding| finding.code == "void-names")
+    };
+    let elsewhere = Namespace::new("elsewhere").unwrap();
+    for space in [&ns(), &elsewhere] {
+        let a = member("a", 1);
+        store.join(space, &join(&a)).await.unwrap();
+        let name = |n: u64| Name::new(format!("n/{n}")).unwrap();
+        let takes = (0..300).map(|n| BindOp::take(name(n), Nonce::new(n + 1), Value::empty()));
+        let post = BindOp::post(name(300), Nonce::new(301), Value::empty());
+        let all = takes.chain([post]);
+        store.bind(space, &Bind::new(a, TTL, all)).await.unwrap();
+    }
+    assert_eq!(told(&store, &ns()).await, Some(Finding::void_names(0, 300)));
+    place.sql("UPDATE {s}.members SET expires_at = now() WHERE ns = 'default'").await;
+    let void = Some(Finding::void_names(300, 300));
+    assert_eq!(told(&store, &ns()).await, void, "before the owner is ended");
+    assert_eq!(told(&store, &elsewhere).await, Some(Finding::void_names(0, 300)));
+    assert_eq!(purge(&store).await.0.names, 300);
+    assert_eq!(told(&store, &ns()).await, Some(Finding::void_names(0, 0)));
+    place.sql(LET_IN).await;
+    let its_url = url().replace("postgres@", "tenure_guest@");
+    let options = PostgresOptions::from_url(&its_url).unwrap().schema(&place.schema);
+    let guest = place.open_with(options.migrate(false)).await;
+    assert_eq!(told(&guest, &elsewhere).await, None);
 }
 
 /// P14: registrations and drops leave empty tables. The bar is a million of them:
