@@ -1,5 +1,6 @@
 //! What a replica asks while nothing happens, and how often all are told while much does.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -26,9 +27,16 @@ pub(crate) async fn run(report: &mut Report, run: usize, memory: &Server) -> Out
     if before < 1.0 {
         return Err("the replica's statements are not counted".into());
     }
+    let texts = texts(&admin).await?;
     tokio::time::sleep(IDLE).await;
     let asked = statements(&admin, ROLE).await? - before;
     report.at_most("statements of an idle replica", asked, 0.0, "");
+    if asked > 0.0 {
+        let now = self::texts(&admin).await?;
+        for (text, calls) in now.iter().filter(|(text, calls)| texts.get(*text) != Some(*calls)) {
+            println!("    {} x {text}", calls - texts.get(text).unwrap_or(&0));
+        }
+    }
 
     let told = Arc::new(AtomicU64::new(0));
     let listener = listen(&memory.url("tenure"), told.clone()).await?;
@@ -48,6 +56,14 @@ pub(crate) async fn run(report: &mut Report, run: usize, memory: &Server) -> Out
     report.shown("names registered meanwhile", count / took, "/s");
     report.at_most("notifications of names at full rate", told, 50.0, "/s");
     Ok(())
+}
+
+/// How often the replica asked what.
+async fn texts(admin: &Client) -> Outcome<BTreeMap<String, i64>> {
+    let asked = "SELECT query, sum(calls)::int8 FROM pg_stat_statements s \
+                 JOIN pg_roles r ON r.oid = s.userid WHERE r.rolname = $1 GROUP BY query";
+    let rows = admin.query(asked, &[&ROLE]).await?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
 /// Counts what is told of names.
