@@ -28,8 +28,8 @@ async fn passes(stage: &Stage, holds: impl Fn() -> bool) {
     }
 }
 
-/// Horde #258: values vanish. A value that was set is in every copy, also in one that was cut
-/// off meanwhile and in one that opens later.
+/// Horde #258: values vanish (L21: a value may change). A value that was set is in every copy,
+/// also in one that was cut off meanwhile and in one that opens later.
 #[tokio::test]
 async fn a_value_does_not_vanish() {
     let (stage, a, b) = two().await;

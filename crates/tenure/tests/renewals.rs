@@ -6,7 +6,7 @@ mod common;
 use common::{leader, secs, within};
 use tenure::LostReason;
 
-/// The stream begins with the present state, tells each extension of trust, and ends with
+/// L23: the stream begins with the present state, tells each extension of trust, and ends with
 /// the term, without any answer from the store.
 #[tokio::test]
 async fn renewals_tell_each_extension_and_end_with_the_term() {

@@ -66,7 +66,7 @@ async fn a_subscriber_that_waits_is_told_of_the_end() {
     assert_eq!(within(waiting).await.unwrap(), None);
 }
 
-/// A wait that is given up loses nothing, and does not keep what comes from the next.
+/// L16: a wait that is given up loses nothing, and does not keep what comes from the next.
 #[tokio::test]
 async fn a_wait_that_is_dropped_loses_nothing() {
     let (stage, tenure, leadership) = leader().await;

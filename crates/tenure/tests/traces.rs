@@ -71,7 +71,7 @@ impl Fields {
     }
 }
 
-/// From joining to leaving, with all that can go wrong between: each word of it
+/// L7: from joining to leaving, with all that can go wrong between: each word of it
 /// is traced with its fields, under their names.
 #[tokio::test]
 async fn every_event_and_span_carries_its_fields() {
