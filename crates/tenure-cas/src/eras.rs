@@ -22,8 +22,8 @@
 //!
 //! The look costs a claim that has won something one load. It is made while the winner's
 //! heartbeat is raised, which the claim waits for anyhow. A claim that has won nothing makes
-//! none. To do without, `restored` would have to write into each election's record, and a
-//! founder, for which there is none, would have to look all the same.
+//! none. Without the look `restored` would have to write into each election's record, and a claim
+//! that founds an election, which has no record yet, would need the look in any case.
 
 use tenure_core::{Era, Namespace};
 use tenure_store::Result;

@@ -187,9 +187,9 @@ impl Members<'_> {
         let _ = self.edit(who, Edit::Note, change).await;
     }
 
-    /// Writes down that this life holds nothing any more, if its record says otherwise and
-    /// this observer knows better: a newcomer of its id goes by that. If it fails, the next
-    /// heartbeat says it.
+    /// Writes into a member's record that this life holds nothing any more, where the record says
+    /// otherwise and this observer knows that it is out of date. A newcomer of the same id reads
+    /// it there. If the write fails, the member's next heartbeat says the same.
     pub(crate) async fn say_nothing_left(&self, who: &MemberRef) {
         let key = self.cells.keys.member(self.ns, &who.id);
         if !self.cells.memory().has_nothing_left(&key, who.incarnation) {

@@ -1,8 +1,12 @@
-//! What becomes of a request of many parts of which some fail.
+//! Requests of many parts: what the whole answers when some of its parts fail.
+//!
+//! An error is *passing* if the same request may succeed when it is repeated, and otherwise
+//! final.
 
 use tenure_store::{Error, ErrorKind, Result};
 
-/// Fails if one of these failed for good, before anything is written.
+/// The results as they are, unless one of them is a final error: then that error. Asked before
+/// anything is written.
 pub(crate) fn none_for_good<T>(mut results: Vec<Result<T>>) -> Result<Vec<Result<T>>> {
     let for_good = |result: &Result<T>| result.as_ref().is_err_and(|error| !is_passing(error));
     match results.iter().position(for_good) {
@@ -11,8 +15,8 @@ pub(crate) fn none_for_good<T>(mut results: Vec<Result<T>>) -> Result<Vec<Result
     }
 }
 
-/// `None` for each that failed on its way, if there is any that did not. One that
-/// failed for good fails them all, and so does the first if none is left.
+/// `None` in the place of each passing error, as long as at least one part succeeded. A final
+/// error is returned as it is, and so is the gravest passing error if no part succeeded.
 pub(crate) fn passable<T>(results: Vec<Result<T>>) -> Result<Vec<Option<T>>> {
     let mut failed = None;
     let mut passed = Vec::with_capacity(results.len());

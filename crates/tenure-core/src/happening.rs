@@ -215,8 +215,8 @@ pub struct Columns<'a> {
     pub heir: Option<Cow<'a, MemberId>>,
     /// What a member publishes.
     pub profile: Option<Cow<'a, Profile>>,
-    /// What no statement goes by, each under a word. A text has no line breaks; an empty
-    /// one is left out.
+    /// The fields that no SQL statement searches for or compares, each under a word. A text has no
+    /// line breaks; an empty one is left out.
     pub details: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
 }
 

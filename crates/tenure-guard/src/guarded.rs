@@ -145,8 +145,8 @@ impl Guarded {
         self.tell(Order::Kill);
     }
 
-    /// A guardian that does not listen goes by its last deadline, or is gone, which
-    /// [`Guarded::next`] says.
+    /// A guardian that no order reaches acts at the deadlines that it was told last. If it is
+    /// gone, [`Guarded::next`] says so.
     fn tell(&self, order: Order) {
         let _ = send(&self.wire, &order, &[]);
     }

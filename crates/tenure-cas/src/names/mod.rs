@@ -77,7 +77,8 @@ struct Going {
 }
 
 impl Going {
-    /// What was done; open, if that failed on its way. What failed for good fails them all.
+    /// The result of one name. A request that failed, and may succeed when it is repeated, leaves
+    /// its name open; any other error fails the whole bind.
     fn passed(&mut self, result: Result<Done>) -> Result<Done> {
         match result {
             Err(error) if is_passing(&error) => {

@@ -31,8 +31,9 @@ const BURST: u32 = 8;
 pub(super) struct Doubts {
     /// Whether the store has other terms under our name than we know of.
     pub(super) own_terms: bool,
-    /// The state of every election for which a caller here waits. They are gathered
-    /// when it is their turn, so that a storm of hints costs a flag and not a walk each.
+    /// Whether to look at every election for which a caller of this member waits. Which
+    /// elections these are is found out when the look is sent, so that each hint of a storm
+    /// sets a flag and walks over nothing.
     pub(super) waiting: bool,
 }
 
@@ -65,7 +66,7 @@ pub(super) struct Looks {
     pub(super) slot: Slot<Look>,
 }
 
-/// Few at once, and then one in each interval: what a flood of hints may cost (P12).
+/// Bounds what a flood of hints can cost (P12): a few looks at once, then one in each interval.
 #[derive(Clone, Copy, Debug, Default, Hash)]
 struct Pace {
     /// When all that was spent is made good.

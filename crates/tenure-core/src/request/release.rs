@@ -17,10 +17,10 @@ pub struct Release {
     /// How long an heir has to confirm the term that it inherits; zero elects no heir. If
     /// it is not zero, the heir is elected in the same step, where the store can do that
     /// ([`StoreTraits::elects_heirs`](crate::StoreTraits)) and the heir allows it
-    /// ([`Join::inherits`](crate::Join::inherits)). It then holds a new term for this long
-    /// (for as long as a successor who was named is waited for), and for good once it has
-    /// named it in a heartbeat or bid for it. Nothing is lost if the heir is dead: the term
-    /// lapses as a reservation does.
+    /// ([`Join::inherits`](crate::Join::inherits)). The heir then holds a new term for this long,
+    /// or for as long as its reservation lasts if it was named as the successor. Once it has named
+    /// the term in a heartbeat, or has bid for it, the term is like any other. If the heir is
+    /// dead, the term lapses as a reservation does.
     pub confirm_within: Duration,
     /// See [`Claim::seen`](crate::Claim::seen). A release that elects an heir gives out a number,
     /// too: a store that was rolled back raises its era before that.
