@@ -17,7 +17,7 @@ const CLIENTS: usize = 1_000;
 const SLICES: usize = 4;
 const SLICE: usize = 4;
 
-/// Clients that follow; each says when it heard of a term.
+/// Clients that follow; each says when it was told of a term.
 struct Crowd {
     heard: UnboundedReceiver<Instant>,
     _tasks: JoinSet<()>,

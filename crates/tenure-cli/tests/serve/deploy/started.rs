@@ -105,7 +105,7 @@ fn named<'a>(list: &'a Value, name: &str) -> Option<&'a Value> {
 }
 
 /// The pods of the manifests start the server, and the kubelet's probes are answered: ready, and
-/// whoever leads. No probe asks for the leader.
+/// whichever member leads. No probe asks for the leader.
 #[test]
 fn manifests_start_the_program_and_their_probes_are_answered() {
     for file in ["kubernetes/sidecar.yaml", "kubernetes/dashboard.yaml"] {
