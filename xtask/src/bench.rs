@@ -65,10 +65,22 @@ const BENCHES: &[Bench] = &[
     },
 ];
 
+/// What cargo does not run: the clients in other languages.
+const CLIENTS: &str = "clients";
+
 /// Runs all of them, or the ones named.
 pub(crate) fn run(names: &[String]) -> Outcome {
-    let chosen = chosen(BENCHES, names)?;
     let mut steps = Steps::of("bench");
+    let (clients, of_cargo): (Vec<String>, Vec<String>) =
+        names.iter().cloned().partition(|name| name == CLIENTS);
+    if names.is_empty() || !clients.is_empty() {
+        let title = "clients: isLeader() against the clock, in Node and Python";
+        steps.step(title, servers::bench_languages);
+    }
+    if !clients.is_empty() && of_cargo.is_empty() {
+        return steps.finish();
+    }
+    let chosen = chosen(BENCHES, &of_cargo)?;
     for bench in chosen {
         let title = format!("{}: {}", bench.name, bench.what);
         match (bench.needs)() {

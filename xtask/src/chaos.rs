@@ -7,9 +7,18 @@ use crate::failure::{Failure, Outcome};
 use crate::servers;
 use crate::steps::{cargo, root};
 
+/// How many faults `--clients` has, if none are named.
+const CLIENT_FAULTS: &str = "200";
+
 /// Hands every argument on to the program, which explains its own, and sees to it
-/// that what it needs is on this machine.
+/// that what it needs is on this machine. `--clients [faults]` hurts clients in three languages
+/// instead, on one PostgreSQL.
 pub(crate) fn run(args: &[String]) -> Outcome {
+    if let [first, faults @ ..] = args
+        && first == "--clients"
+    {
+        return clients(faults.first().map_or(CLIENT_FAULTS, String::as_str));
+    }
     // Together, so that what both need is built once. The trial finds `tenure` beside itself.
     let build =
         ["build", "--quiet", "--release", "--bins", "-p", "tenure-chaos", "-p", "tenure-cli"];
@@ -26,6 +35,17 @@ pub(crate) fn run(args: &[String]) -> Outcome {
             println!("    wall clocks will not be jumped: {failure}");
         }
     }
+    succeed(&mut command, "chaos: FAILED; what went wrong is shown above")
+}
+
+/// The test that `cargo xtask test` runs with few faults, with many.
+fn clients(faults: &str) -> Outcome {
+    let needed = [servers::find("postgres")?, servers::find("languages")?];
+    let running = servers::start(&needed)?;
+    let test = ["test", "--quiet", "--all-features", "-p", "tenure-cli", "--test", "clients"];
+    let mut command = cargo(&test);
+    command.args(["--", "members_in_three_languages", "--nocapture"]);
+    command.envs(running.environment()).env("TENURE_CLIENT_FAULTS", faults).env("CI", "true");
     succeed(&mut command, "chaos: FAILED; what went wrong is shown above")
 }
 

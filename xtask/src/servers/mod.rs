@@ -11,6 +11,7 @@ mod chromium;
 mod etcd;
 mod guard;
 mod install;
+mod languages;
 mod object;
 mod ports;
 mod postgres;
@@ -32,6 +33,7 @@ use crate::steps::root;
 pub(crate) use etcd::programs as names_programs;
 pub(crate) use guard::guard;
 pub(crate) use install::packages as install;
+pub(crate) use languages::bench as bench_languages;
 pub(crate) use postgres::programs as postgres_programs;
 use running::Running;
 use scratch::Scratch;
@@ -68,8 +70,8 @@ pub(crate) trait Server: Sync {
 /// Every server there is. To add one, add a module and a line.
 fn all() -> impl Iterator<Item = &'static dyn Server> {
     let postgres: [&'static dyn Server; 2] = [&postgres::Postgres, &postgres18::Postgres18];
-    let browser: &'static dyn Server = &chromium::Chromium;
-    postgres.into_iter().chain(object::ALL).chain([browser]).chain(tools::ALL)
+    let others: [&'static dyn Server; 2] = [&chromium::Chromium, &languages::Languages];
+    postgres.into_iter().chain(object::ALL).chain(others).chain(tools::ALL)
 }
 
 /// The servers that the tests of these crates find by their variables.
@@ -241,7 +243,10 @@ mod tests {
         assert_eq!(needed_by("tenure-postgres"), ["postgres", "postgres-18"]);
         assert_eq!(needed_by("tenure"), ["postgres"]);
         assert_eq!(needed_by("tenure-server"), ["chromium"]);
-        assert!(needed_by("tenure-cli").ends_with(&["schemathesis", "promtool"]));
+        let program = needed_by("tenure-cli");
+        for name in ["postgres", "postgres-18", "languages", "schemathesis", "promtool"] {
+            assert!(program.contains(&name), "{name}: {program:?}");
+        }
         assert_eq!(needed_by("tenure-object").len(), object::ALL.len());
         let xtask = Package { name: "xtask".into(), ..Package::default() }.in_dir("xtask");
         assert!(needed(&[xtask]).is_empty());
