@@ -58,6 +58,12 @@ const BENCHES: &[Bench] = &[
         needs: servers::postgres_programs,
     },
     Bench {
+        name: "grpc",
+        what: "a channel that follows the leader beside tonic's own, and a hand-over",
+        cargo: &["bench", "-q", "-p", "tenure-grpc", "--bench", "grpc"],
+        needs: nothing,
+    },
+    Bench {
         name: "cli",
         what: "the program: overlaps over 200 rounds of trouble, and what run and status cost",
         cargo: &["bench", "-q", "-p", "tenure-cli", "--bench", "cli"],

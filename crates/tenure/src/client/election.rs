@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenure_core::{
     Amend, Amended, BadName, ElectionName, ElectionView, Entry, Holder, MemberId, Note, Query, Seq,
-    TermNumber,
+    Snapshot, TermNumber,
 };
 
 use super::Client;
@@ -41,6 +41,28 @@ impl OperatorElection {
         let query = Query { candidates: true, ..Query::elections([name.clone()]) };
         let snapshot = self.client.read(query).await?;
         Ok(snapshot.elections.into_iter().next().unwrap_or_else(|| ElectionView::vacant(name)))
+    }
+
+    /// The election with its candidates, and every live member of the namespace with what it
+    /// publishes, all of one moment: for a program that is to reach the candidates, too.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// let operator = tenure::Tenure::operate("memory:").await?;
+    /// let snapshot = operator.election("nightly").snapshot().await?;
+    /// assert!(snapshot.elections[0].holder.is_none() && snapshot.members.is_empty());
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub async fn snapshot(&self) -> Result<Snapshot> {
+        let name = self.name()?.clone();
+        let query = Query { candidates: true, members: true, ..Query::elections([name.clone()]) };
+        let mut snapshot = self.client.read(query).await?;
+        if snapshot.elections.is_empty() {
+            snapshot.elections.push(ElectionView::vacant(name));
+        }
+        Ok(snapshot)
     }
 
     /// The newest journal entries of this election, oldest first.

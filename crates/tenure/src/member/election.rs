@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Amended, BadName, ElectionName, ElectionView, Entry, Holder, MemberId, Priority, Seq,
+    Amended, BadName, ElectionName, ElectionView, Entry, Holder, MemberId, Priority, Seq, Snapshot,
     TermNumber,
 };
 use tokio::sync::oneshot;
@@ -13,6 +13,7 @@ use tracing::Instrument;
 use crate::feed::Observer;
 use crate::journal::PastTerm;
 use crate::member::Shared;
+use crate::member::addresses;
 use crate::member::driver::{Campaigned, Command, OutcomeSender, Patience};
 use crate::member::reign::{Phase, Reign};
 use crate::member::subscription::{HoldingSubscription, Subscription};
@@ -120,6 +121,53 @@ impl Election {
         Leadership::holding(self.current()?, self.shared.clone(), |p| *p == Phase::Leading)
     }
 
+    /// A hold on the leadership that this process has now, for work that begins: `None` if it
+    /// does not lead, and while it is asked to stop. Like
+    /// [`Leadership::hold`](crate::Leadership::hold) it keeps the term until it is dropped,
+    /// within the drain, and dropping it gives nothing up. For servers, which ask it once for
+    /// each request; a job that runs to its end is easier with
+    /// [`run_if_leader`](Self::run_if_leader).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let tenure = tenure::Tenure::connect("memory:").await?;
+    /// let election = tenure.election("nightly");
+    /// assert!(election.hold().is_none());
+    /// let leadership = election.campaign().await?;
+    /// let work = election.hold().ok_or("it leads")?;
+    /// assert!(work.is_current() && work.token() == leadership.token());
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn hold(&self) -> Option<Leadership> {
+        self.hold_to_begin()
+    }
+
+    /// This host's addresses with a port, for [`Builder::endpoint`](crate::Builder::endpoint):
+    /// those of all interfaces that are up, in the system's order, without loopback, link-local
+    /// and multicast addresses. At most as many as a member may publish.
+    ///
+    /// An address that other hosts have as well, as a container bridge does, is among them: a
+    /// client may reach another server by it. `tenure-grpc` goes on to the next endpoint when
+    /// that one does not lead.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let endpoints = tenure::Election::self_endpoints(8080)?;
+    /// assert!(endpoints.iter().all(|endpoint| endpoint.ends_with(":8080")));
+    /// let mut member = tenure::Tenure::builder("memory:");
+    /// for endpoint in endpoints {
+    ///     member = member.endpoint(endpoint);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn self_endpoints(port: u16) -> Result<Vec<String>> {
+        addresses::endpoints(port)
+    }
+
     /// Whether this process leads this election at this very instant. A
     /// [`Leadership`] can tell cheaper.
     #[must_use]
@@ -135,6 +183,24 @@ impl Election {
     /// The election as it stands, with its candidates.
     pub async fn view(&self) -> Result<ElectionView> {
         self.operated.view().await
+    }
+
+    /// The election with its candidates, and every live member of the namespace with what it
+    /// publishes, all of one moment: for a program that is to reach the candidates, too.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let tenure = tenure::Tenure::builder("memory:").endpoint("10.0.0.7:80").connect().await?;
+    /// let leadership = tenure.election("nightly").campaign().await?;
+    /// let snapshot = tenure.election("nightly").snapshot().await?;
+    /// assert_eq!(snapshot.elections[0].number, leadership.number());
+    /// assert_eq!(snapshot.members[0].profile.endpoints(), ["10.0.0.7:80"]);
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    pub async fn snapshot(&self) -> Result<Snapshot> {
+        self.operated.snapshot().await
     }
 
     /// The newest journal entries of this election, oldest first.

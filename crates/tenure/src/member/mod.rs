@@ -1,5 +1,6 @@
 //! A connected member: the loop around the machine, and what an application has of it.
 
+mod addresses;
 mod attempt;
 mod builder;
 mod callbacks;
