@@ -239,4 +239,31 @@ mod tests {
         let of_other = ids(&batch.after(0, Some("an election that is not there")));
         assert!(!of_other.is_empty() && of_other.len() < batch.len());
     }
+
+    /// One who is told of a place finds that the hub has told up to there at least: a client that
+    /// joins in between would miss it otherwise.
+    #[test]
+    fn the_place_is_known_before_the_news() {
+        let hub = Hub::default();
+        let mut news = hub.subscribe();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for from in 1..=20_000 {
+                    let batch = Batch { events: Vec::new(), all: from.to_string().into() };
+                    hub.tell(Some(from), News::Entries(Arc::new(batch)));
+                }
+                hub.tell(None, News::Gap);
+            });
+            loop {
+                match news.blocking_recv() {
+                    Ok(News::Entries(batch)) => {
+                        let told: u64 = std::str::from_utf8(&batch.all).unwrap().parse().unwrap();
+                        assert!(hub.place().unwrap() >= told);
+                    }
+                    Ok(News::Gap) => break,
+                    Ok(News::Said(_)) | Err(_) => {}
+                }
+            }
+        });
+    }
 }

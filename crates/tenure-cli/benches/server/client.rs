@@ -35,6 +35,8 @@ impl Line {
 pub(crate) struct Follower {
     stream: TcpStream,
     buffer: Vec<u8>,
+    /// What came with the head of the answer.
+    first: Vec<u8>,
 }
 
 /// What the entry of a term that was won has in it, and no other.
@@ -44,13 +46,14 @@ impl Follower {
     /// Follows from now on, or after a place.
     pub(crate) async fn open(at: &str, after: Option<u64>) -> Outcome<Self> {
         let stream = TcpStream::connect(at).await?;
-        let mut follower = Self { stream, buffer: vec![0; 8 * 1024] };
+        let mut follower = Self { stream, buffer: vec![0; 8 * 1024], first: Vec::new() };
         follower.ask(after).await?;
         // The head of the answer, and the first event.
         let mut heard = Vec::new();
         while !heard.windows(5).any(|part| part == b"hello") {
             heard.extend_from_slice(follower.read().await?);
         }
+        follower.first = heard;
         Ok(follower)
     }
 
@@ -59,7 +62,7 @@ impl Follower {
         let socket = TcpSocket::new_v4()?;
         socket.set_recv_buffer_size(4 * 1024)?;
         let stream = socket.connect(at.parse()?).await?;
-        let mut follower = Self { stream, buffer: Vec::new() };
+        let mut follower = Self { stream, buffer: Vec::new(), first: Vec::new() };
         follower.ask(Some(0)).await?;
         Ok(follower)
     }
@@ -88,17 +91,17 @@ impl Follower {
         }
     }
 
-    /// The places of the entries that arrive, until there are so many.
-    pub(crate) async fn places(&mut self, count: usize) -> Outcome<Vec<u64>> {
-        let mut text = String::new();
+    /// The places of the entries that arrive after `last`, until there are so many.
+    pub(crate) async fn places(&mut self, last: u64, count: usize) -> Outcome<Vec<u64>> {
+        let mut text = String::from_utf8_lossy(&self.first).into_owned();
         loop {
-            text.push_str(&String::from_utf8_lossy(self.read().await?));
             let ids = text.split("id: ").skip(1).filter(|rest| rest.contains("}\n\n"));
             let ids = ids.filter_map(|rest| rest.split('\n').next()?.parse().ok());
-            let ids: Vec<u64> = ids.collect();
+            let ids: Vec<u64> = ids.filter(|id| *id != last).collect();
             if ids.len() >= count {
                 return Ok(ids);
             }
+            text.push_str(&String::from_utf8_lossy(self.read().await?));
         }
     }
 }

@@ -139,12 +139,13 @@ pub(crate) async fn stopped(report: &mut Report, run: usize, database: &Server) 
     let mut crowd = Crowd::of(&served, READERS).await?;
     let mut without = Vec::new();
     let mut with = Vec::new();
-    for turn in 0..40 {
+    for turn in 0..24 {
         let stuck = match turn % 2 {
             0 => None,
             _ => Some(Follower::stopped(&served.at).await?),
         };
-        rest().await;
+        // What it is sent before nothing more fits is no part of this.
+        tokio::time::sleep(Duration::from_millis(400)).await;
         let mut took = Vec::new();
         for _ in 0..10 {
             let from = Instant::now();
@@ -204,7 +205,8 @@ pub(crate) async fn resumed(report: &mut Report) -> Outcome {
     let mut missing = 0;
     for _ in 0..100 {
         let mut follower = Follower::open(&served.at, Some(last)).await?;
-        let places = tokio::time::timeout(Duration::from_secs(30), follower.places(3)).await??;
+        let places =
+            tokio::time::timeout(Duration::from_secs(30), follower.places(last, 3)).await??;
         for place in places {
             missing += place.saturating_sub(last + 1);
             last = place;
