@@ -62,6 +62,11 @@ impl Decisions {
         declared_ppm
     }
 
+    /// N3: a record that is older than what is known of its cell and life is passed over.
+    pub(crate) fn passes_over(&self, goes_back: bool) -> bool {
+        goes_back
+    }
+
     /// C1: a newcomer goes by the record that it replaces. No listing is asked.
     // The stand-in asks one.
     #[allow(clippy::unused_async)]

@@ -72,9 +72,15 @@ impl Judge<'_> {
     /// How long an observer waits for a sign of life that is due once a ttl: the
     /// ttl, widened by drift, and a fortieth of it on top. The fortieth costs
     /// little and lets an observer that looks once a ttl see the beat that has just been
-    /// sent, instead of the one before it.
+    /// sent, instead of the one before it. One that is told of beats needs none.
     pub(crate) fn patience(&self, ttl: Duration) -> Duration {
-        widened(ttl, self.cells.options.drift_ppm).saturating_add(ttl / 40)
+        let widened = widened(ttl, self.cells.options.drift_ppm);
+        if self.is_told(ttl) { widened } else { widened.saturating_add(ttl / 40) }
+    }
+
+    /// Whether the register tells of changes, and has told something within a ttl.
+    pub(crate) fn is_told(&self, ttl: Duration) -> bool {
+        self.cells.watched_since(self.ns, ttl).is_some()
     }
 
     /// What is left, for others, of a ttl that began by then.
@@ -93,9 +99,13 @@ impl Judge<'_> {
     }
 
     /// Whether a member is known to be dead: ended, or silent for its ttl when its record
-    /// was last loaded. A member whose record was not loaded for long may well live.
+    /// was last loaded, or until now if the register would have told of a heartbeat. A member
+    /// whose record was not loaded for long may well live. This ends no life.
     pub(crate) fn is_dead(&self, seen: &Seen<MemberRecord>) -> bool {
-        let silent = seen.looked.since(seen.since);
+        let since = self.cells.watched_since(self.ns, seen.record.ttl_ns);
+        let is_told = since.is_some_and(|since| seen.heard > since);
+        let until = if is_told { self.cells.now() } else { seen.looked };
+        let silent = until.since(seen.since);
         seen.record.ended.is_some() || silent >= self.patience(seen.record.ttl_ns)
     }
 
@@ -126,6 +136,10 @@ impl Judge<'_> {
         // More than half has passed without a beat: the holder beats seldom, or is gone.
         // The load at the end of its ttl tells which, and is due in any case.
         if left < ttl / 2 {
+            return left;
+        }
+        // The next beat is told.
+        if self.is_told(ttl) {
             return left;
         }
         // A pace takes two beats to know. Until then it is taken to be the usual one.

@@ -6,8 +6,8 @@ use crate::record::name::{ELECTIONS, FLOOR};
 
 /// The keys of everything below one prefix: `<prefix>/<namespace>/elections/<name>`,
 /// `<prefix>/<namespace>/members/<id>`, `<prefix>/<namespace>/standing/<id>`,
-/// `<prefix>/<namespace>/names/<name>`, `<prefix>/<namespace>/floor/names` and
-/// `<prefix>/<namespace>/floor/elections`.
+/// `<prefix>/<namespace>/names/<name>`, `<prefix>/<namespace>/floor/names`,
+/// `<prefix>/<namespace>/floor/elections` and `<prefix>/<namespace>/terms/<name>`.
 ///
 /// Names are written in letters, digits, `-` and `_`; every other byte becomes
 /// `=` and two hexadecimal digits. So a name cannot leave its directory, no two
@@ -22,6 +22,11 @@ impl Keys {
         let trimmed = prefix.trim_matches('/');
         let prefix = if trimmed.is_empty() { String::new() } else { format!("{trimmed}/") };
         Self { prefix }
+    }
+
+    /// What the keys of everything of the namespace begin with.
+    pub(crate) fn namespace(&self, ns: &Namespace) -> String {
+        format!("{}{}/", self.prefix, encoded(ns.as_str()))
     }
 
     /// What the keys of every election of the namespace begin with.
@@ -77,6 +82,11 @@ impl Keys {
         self.members(ns) + &encoded(id.as_str())
     }
 
+    /// The number of the newest term of an election, for callers' fences.
+    pub(crate) fn term(&self, ns: &Namespace, name: &ElectionName) -> String {
+        self.namespace(ns) + "terms/" + &encoded(name.as_str())
+    }
+
     pub(crate) fn standing(&self, ns: &Namespace, id: &MemberId) -> String {
         self.standings(ns) + &encoded(id.as_str())
     }
@@ -92,6 +102,21 @@ impl Keys {
         let name = key.strip_prefix(prefix).and_then(decoded);
         name.is_some_and(|text| MemberId::new(text).is_ok())
     }
+}
+
+/// The key of the cell by which callers fence their own transactions: the number of the newest
+/// term of an election, in decimal digits. It is there where the register writes several cells
+/// at once ([`Batches`](crate::Batches)).
+///
+/// ```
+/// use tenure_core::{ElectionName, Namespace};
+/// let election = ElectionName::new("nightly report").unwrap();
+/// let key = tenure_cas::term_key("tenure", &Namespace::default(), &election);
+/// assert_eq!(key, "tenure/default/terms/nightly=20report");
+/// ```
+#[must_use]
+pub fn term_key(prefix: &str, ns: &Namespace, election: &ElectionName) -> String {
+    Keys::new(prefix).term(ns, election)
 }
 
 /// Whether this key is that of something called `name`.

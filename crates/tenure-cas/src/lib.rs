@@ -27,8 +27,10 @@ mod releases;
 pub mod retrying;
 mod seen;
 mod store;
+mod told;
 mod views;
 
+pub use keys::term_key;
 pub use memory_register::MemoryRegister;
 #[cfg(feature = "__lab")]
 #[doc(hidden)]
@@ -36,7 +38,10 @@ pub use mutation::CasRule;
 pub use options::CasOptions;
 pub use record::MAX_RECORD;
 pub use record::candidacies::MAX_CANDIDACIES;
-pub use register::{Expect, Listed, Loaded, Register, Removed, Swapped, Version};
+pub use register::{
+    AllSwapped, Batches, Change, Expect, Listed, Loaded, Register, Removed, Swapped, Version,
+    Watching, Write,
+};
 pub use retrying::{Repeats, Retrying};
 pub use store::CasStore;
 

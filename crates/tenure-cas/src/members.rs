@@ -120,21 +120,10 @@ impl Members<'_> {
                 }
                 return Ok(life);
             };
-            let mut record = (*current.record).clone();
-            if !edit(&mut record) {
+            let Some((record, started, renews)) = self.edited(&key, who, what, &current, &mut edit)
+            else {
                 return Ok(Life::Live(current));
-            }
-            // Whatever was given back and could not be said yet is said with the
-            // next write, whichever it is.
-            record.changes = record.changes.max(self.cells.memory().changes(who.incarnation));
-            if self.cells.memory().has_nothing_left(&key, who.incarnation) {
-                record.holds = record.holds.nothing_left(self.cells.clock_id);
-                // Lives before this one may have owned names too.
-                record.names &= record.holds != Holds::Nothing || !record.past.is_empty();
-            }
-            // T1 for the store's side: what is renewed counts from before the swap is sent.
-            let started = self.cells.now();
-            let renews = self.renew(what, started, &mut record);
+            };
             if let Some(written) =
                 self.cells.swap(&key, Some(&current), record, started, renews).await?
             {
@@ -143,6 +132,43 @@ impl Members<'_> {
             seen = self.cells.load(&key).await?;
         }
         Err(too_busy(&key))
+    }
+
+    /// The record as `edit` leaves it, when its write begins, and what it renews; `None` if
+    /// nothing was changed.
+    pub(crate) fn edited(
+        &self,
+        key: &str,
+        who: &MemberRef,
+        what: Edit,
+        current: &Seen<MemberRecord>,
+        edit: &mut impl FnMut(&mut MemberRecord) -> bool,
+    ) -> Option<(MemberRecord, Mono, Option<Renews>)> {
+        let mut record = (*current.record).clone();
+        if !edit(&mut record) {
+            return None;
+        }
+        // Whatever was given back and could not be said yet is said with the
+        // next write, whichever it is.
+        record.changes = record.changes.max(self.cells.memory().changes(who.incarnation));
+        if self.cells.memory().has_nothing_left(key, who.incarnation) {
+            record.holds = record.holds.nothing_left(self.cells.clock_id);
+            // Lives before this one may have owned names too.
+            record.names &= record.holds != Holds::Nothing || !record.past.is_empty();
+        }
+        // T1 for the store's side: what is renewed counts from before the swap is sent.
+        let started = self.cells.now();
+        let renews = self.renew(what, started, &mut record);
+        Some((record, started, renews))
+    }
+
+    /// The record of this life as it is known, if it may beat by that.
+    pub(crate) fn known_to_live(&self, who: &MemberRef) -> Option<Seen<MemberRecord>> {
+        let key = self.cells.keys.member(self.ns, &who.id);
+        match self.life(&key, who, self.cells.known::<MemberRecord>(&key)) {
+            Life::Live(seen) => Some(seen),
+            Life::Over { .. } => None,
+        }
     }
 
     /// Makes a write a heartbeat, if it is one: it counts from its start, on the

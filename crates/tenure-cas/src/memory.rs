@@ -41,8 +41,8 @@ pub(crate) struct Memory {
     written: BTreeMap<(String, Incarnation), Written>,
     /// The newest number seen of each election.
     numbers: BTreeMap<String, TermNumber>,
-    /// When the members below a prefix were last listed.
-    listed: BTreeMap<String, Mono>,
+    /// When the members below a prefix were last listed, and the step after it.
+    listed: BTreeMap<String, (Mono, u64)>,
     /// Lives of this observer's own that are over, by their members' keys.
     over: VecDeque<(String, Incarnation)>,
     /// Since when the candidacies of a member are known.
@@ -52,6 +52,11 @@ pub(crate) struct Memory {
     /// What the holder's record said when an election was last looked at, and
     /// how often it was taken at its word since.
     unchanged: BTreeMap<String, (Unchanged, u32)>,
+    /// The cells of which a swap of what is known has just conflicted: the next look is
+    /// believed, whatever it finds.
+    pub(crate) conflicted: BTreeSet<String>,
+    /// What is followed by a watch, by the prefix of its namespace.
+    watched: BTreeMap<String, Watched>,
     /// The elections for which this observer was asked by name.
     pub(crate) named: BTreeSet<String>,
     /// What `changes` of lives of this observer's own must have come to: they gave
@@ -60,6 +65,15 @@ pub(crate) struct Memory {
     /// What lives of this observer's own have won and not given back, by their members'
     /// keys.
     holding: BTreeMap<(String, Incarnation), BTreeMap<ElectionName, TermNumber>>,
+}
+
+/// A watch that is connected.
+#[derive(Clone, Copy, Debug)]
+struct Watched {
+    /// The step since which nothing was missed.
+    since: u64,
+    /// When it told something last.
+    told: Mono,
 }
 
 /// Since when this life is known to stand for each election.
@@ -166,6 +180,45 @@ impl Memory {
         self.changes.get(&life).copied().unwrap_or(0)
     }
 
+    /// A watch of the namespace of this prefix tells everything from now on.
+    pub(crate) fn watch_began(&mut self, prefix: &str, now: Mono, step: u64) {
+        self.watched.insert(prefix.to_owned(), Watched { since: step, told: now });
+    }
+
+    /// It told something.
+    pub(crate) fn watch_told(&mut self, prefix: &str, now: Mono) {
+        if let Some(watched) = self.watched.get_mut(prefix) {
+            watched.told = watched.told.max(now);
+        }
+    }
+
+    /// It is over.
+    pub(crate) fn watch_ended(&mut self, prefix: &str) {
+        self.watched.remove(prefix);
+    }
+
+    /// Whether a heartbeat of this observer's own below `members` was begun that long ago
+    /// and after all that the watch has told.
+    pub(crate) fn wrote_untold(
+        &self,
+        prefix: &str,
+        members: &str,
+        now: Mono,
+        grace: Duration,
+    ) -> bool {
+        let Some(watched) = self.watched.get(prefix) else { return false };
+        let own = self.written.iter().filter(|((key, _), _)| key.starts_with(members));
+        let untold = |begun: Mono| begun > watched.told && now.since(begun) >= grace;
+        own.into_iter().any(|(_, written)| untold(written.started))
+    }
+
+    /// The step since which a watch tells everything of the namespace; `None` if there is
+    /// none, or none that has told anything within that time: it may have died in silence.
+    pub(crate) fn watched_since(&self, prefix: &str, now: Mono, within: Duration) -> Option<u64> {
+        let watched = self.watched.get(prefix)?;
+        (now.since(watched.told) < within).then_some(watched.since)
+    }
+
     /// Raises the newest number seen.
     pub(crate) fn saw_number(&mut self, key: &str, number: TermNumber) {
         let newest = self.numbers.entry(key.to_owned()).or_default();
@@ -177,12 +230,17 @@ impl Memory {
     }
 
     pub(crate) fn listed(&self, prefix: &str) -> Option<Mono> {
-        self.listed.get(prefix).copied()
+        self.listed.get(prefix).map(|(when, _)| *when)
+    }
+
+    /// The step after they were last listed.
+    pub(crate) fn listed_in(&self, prefix: &str) -> Option<u64> {
+        self.listed.get(prefix).map(|(_, step)| *step)
     }
 
     /// Notes that the members below `prefix` were listed.
-    pub(crate) fn note_listing(&mut self, prefix: &str, now: Mono) {
-        self.listed.insert(prefix.to_owned(), now);
+    pub(crate) fn note_listing(&mut self, prefix: &str, now: Mono, step: u64) {
+        self.listed.insert(prefix.to_owned(), (now, step));
     }
 
     /// Notes the candidacies of a member; those known already keep their time.
@@ -226,7 +284,7 @@ impl Memory {
     /// `before` is the step in which that look began: what was seen of the
     /// holder later than that may be newer than the election.
     pub(crate) fn unchanged_as_of(&mut self, key: &str, member_key: &str, before: u64) {
-        let holder = self.members.get(member_key).filter(|seen| seen.step <= before);
+        let holder = self.members.get(member_key).filter(|seen| seen.heard <= before);
         match holder {
             Some(seen) => self.unchanged.insert(key.to_owned(), (said(&seen.record), 0)),
             None => self.unchanged.remove(key),

@@ -27,6 +27,8 @@ pub enum CasRule {
     /// C1: a newcomer goes by a listing of the elections, which may lag, instead of
     /// by what the record that it replaces says.
     JoinTrustsListing,
+    /// N3: a record that is older than what is known is taken for the newest.
+    GoesBack,
     /// U3: a name is taken from a silent owner that was not ended first.
     NameTakenNotEnded,
     /// M2: a name is answered as bound before the owner's heartbeat was raised.
@@ -99,6 +101,10 @@ impl Breakable {
     pub(crate) fn anchor_drift(&self, declared_ppm: u32) -> u32 {
         let broken = self.breaks(CasRule::AnchorIgnoresDrift);
         if broken { 0 } else { self.sound.anchor_drift(declared_ppm) }
+    }
+
+    pub(crate) fn passes_over(&self, goes_back: bool) -> bool {
+        self.sound.passes_over(goes_back) && !self.breaks(CasRule::GoesBack)
     }
 
     pub(crate) async fn is_idle(&self, reader: Reader<'_>, other: &MemberRecord) -> Result<bool> {

@@ -38,6 +38,12 @@ pub struct CasOptions {
     /// what is known of its own record, where a bid is lost and nothing is
     /// written. A decision about a vacancy always takes new ones.
     pub listing_age: Duration,
+    /// Whether the service may answer a look from a copy that lags. Then what is older than
+    /// what is known of the same cell and life is passed over, until a swap of what is known
+    /// conflicts. A look of a [`Register`](crate::Register) that keeps its contract is the
+    /// truth, and shows a record that was put back by hand. What a listing or a watch gives
+    /// may lag in any case.
+    pub looks_lag: bool,
     /// The most requests to the register at once for one verb.
     pub concurrency: usize,
     /// The most bids or releases in one request.
@@ -55,6 +61,7 @@ impl Default for CasOptions {
             poll: Duration::from_secs(1),
             poll_held: None,
             listing_age: Duration::from_secs(600),
+            looks_lag: false,
             concurrency: 16,
             batch: 100,
             seed: RandomState::new().hash_one(0u8),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::{Either, select};
 use tenure_core::{
     ElectionName, Hint, Incarnation, MemberId, Mono, Namespace, Pause, StepDown, TermNumber,
 };
@@ -17,6 +18,7 @@ use crate::reader::Reader;
 use crate::record::election::ElectionRecord;
 use crate::record::member::MemberRecord;
 use crate::seen::Seen;
+use crate::told::{News, Telling};
 use tenure_store::{Followed, Following, Result};
 
 /// What of an election is worth a hint. Heartbeats are not.
@@ -37,6 +39,9 @@ struct Digest {
 /// for it has looked by then; what is vacant or paused, at every turn. A store
 /// that was asked for none follows all of the namespace, by listing it.
 ///
+/// Where the register tells of changes, they are told at once, and the looks between are
+/// left out: one in some turns is enough to notice what was not told.
+///
 /// This is the one verb that needs a timer, and so a tokio runtime.
 #[derive(Debug)]
 pub(crate) struct Poller {
@@ -50,6 +55,22 @@ pub(crate) struct Poller {
     /// Whether the last look failed: whatever happened meanwhile is one hint.
     failed: bool,
     jitter: u64,
+    telling: Telling,
+    /// Whether it has told that it is there.
+    connected: bool,
+    /// Whether everything is to be looked at: something may have been missed.
+    unlooked: bool,
+    /// When everything was last looked at.
+    looked: Option<Mono>,
+}
+
+/// Up to how many elections are looked at one by one when everything may have changed.
+const ONE_BY_ONE: usize = 32;
+
+/// What ended a wait.
+enum Woken {
+    Time,
+    News(Result<News>),
 }
 
 impl Poller {
@@ -59,7 +80,141 @@ impl Poller {
         let digests = None;
         let sleep = None;
         let checked_own = None;
-        Self { cells, ns, digests, queue, sleep, checked_own, failed: false, jitter }
+        let telling = Telling::new(cells.clone(), ns.clone());
+        let looked = None;
+        Self {
+            cells,
+            ns,
+            digests,
+            queue,
+            sleep,
+            checked_own,
+            failed: false,
+            jitter,
+            telling,
+            connected: false,
+            unlooked: false,
+            looked,
+        }
+    }
+
+    /// Whether the register tells of changes, so that a look may wait that long.
+    fn is_told_within(&self, time: Duration) -> bool {
+        self.cells.watched_since(&self.ns, time).is_some()
+    }
+
+    /// The first look; where the register tells of changes, once it does.
+    async fn begin(&mut self) -> Result<()> {
+        if self.telling.is_there() && !self.connected {
+            // The first that is told is that anything may have been missed.
+            self.telling.next().await?;
+            self.connected = true;
+        }
+        self.look_at_everything().await?;
+        self.poll().await
+    }
+
+    /// Makes up for what may have been missed. One hint stands for all that happened
+    /// meanwhile. Until it has come to its end it is owed: the caller may stop waiting.
+    async fn make_up(&mut self) -> Result<()> {
+        if self.unlooked {
+            self.failed = true;
+            self.look_at_everything().await?;
+            self.unlooked = false;
+            self.poll().await?;
+        }
+        Ok(())
+    }
+
+    /// Looks at all that is followed, whatever was told of it.
+    async fn look_at_everything(&mut self) -> Result<()> {
+        if !self.telling.is_there() {
+            return Ok(());
+        }
+        match self.named() {
+            Some(named) if named.len() <= ONE_BY_ONE => {
+                self.reader().load_named(&named).await?;
+            }
+            _ => {
+                let begun = self.cells.step();
+                let every = self.reader().load_every_election().await?;
+                self.reader().load_holders_of(every.iter(), begun).await?;
+            }
+        }
+        self.reader().refresh_members(self.cells.now()).await?;
+        self.looked = Some(self.cells.now());
+        Ok(())
+    }
+
+    /// Waits for the next turn, or for what the register tells.
+    async fn woken(&mut self) -> Woken {
+        let pause = self.sleep.is_none().then(|| self.pause());
+        let Self { sleep, telling, .. } = self;
+        let pause = pause.unwrap_or_default();
+        let sleep = sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(pause)));
+        let news = std::pin::pin!(telling.next());
+        // The turn first: however much is told, it comes.
+        match select(sleep.as_mut(), news).await {
+            Either::Left(_) => Woken::Time,
+            Either::Right((news, _)) => Woken::News(news),
+        }
+    }
+
+    fn heard(&mut self, news: News) {
+        match news {
+            News::Nothing => {}
+            News::Election(name) => self.compare(name),
+            News::Life(life) => {
+                let of = |digest: &Digest| digest.holder == Some(life);
+                let hang = self.digests.iter().flatten().filter(|(_, digest)| of(digest));
+                let names: Vec<_> = hang.map(|(name, _)| name.clone()).collect();
+                names.into_iter().for_each(|name| self.compare(name));
+            }
+            News::Everything => {
+                self.connected = true;
+                self.unlooked = true;
+            }
+        }
+    }
+
+    /// Notes what is news of one election.
+    fn compare(&mut self, name: ElectionName) {
+        let key = self.cells.keys.election(&self.ns, &name);
+        if self.telling.is_passed_over(&key) {
+            return;
+        }
+        let known = self.cells.known::<ElectionRecord>(&key);
+        let digest = known.map(|seen| self.digest(&seen));
+        let Some(digests) = &mut self.digests else { return };
+        match digest {
+            Some(digest) if digests.get(&name) != Some(&digest) => {
+                self.queue.push_back(hint(name.clone(), &digest));
+                digests.insert(name, digest);
+            }
+            None if digests.remove(&name).is_some() => {
+                self.queue.push_back(Hint::Election(name));
+            }
+            _ => {}
+        }
+    }
+
+    /// Every election, from a listing; or, where changes are told, from what is known.
+    async fn every_election(&mut self) -> Result<Vec<Seen<ElectionRecord>>> {
+        let now = self.cells.now();
+        let pace = self.cells.told_pace();
+        let looked = self.looked.is_some_and(|then| now.since(then) < pace);
+        if looked && self.is_told_within(pace) {
+            let prefix = self.cells.keys.elections(&self.ns);
+            let known: Vec<_> =
+                self.cells.memory().elections.below(&prefix).map(|(_, s)| s.clone()).collect();
+            let names = known.iter().map(|seen| seen.record.election.clone()).collect();
+            return self.load_due(names).await;
+        }
+        let begun = self.cells.step();
+        let every = self.reader().load_every_election().await?;
+        self.reader().load_holders_of(every.iter(), begun).await?;
+        self.looked = Some(now);
+        Ok(every)
     }
 
     fn reader(&self) -> Reader<'_> {
@@ -110,12 +265,7 @@ impl Poller {
                 self.check_own(&named).await?;
                 self.load_due(named).await?
             }
-            None => {
-                let begun = self.cells.step();
-                let every = self.reader().load_every_election().await?;
-                self.reader().load_holders_of(every.iter(), begun).await?;
-                every
-            }
+            None => self.every_election().await?,
         };
         let named = elections.iter().map(|s| (s.record.election.clone(), self.digest(s)));
         let digests: HashMap<_, _> = named.collect();
@@ -157,7 +307,8 @@ impl Poller {
         // The pace is shortened at random, so that a whole ttl would be every second
         // turn.
         let few = own.len() <= FEW;
-        let pause = if few { ttl / 2 } else { ttl * TTLS };
+        let told = self.is_told_within(ttl);
+        let pause = if few { if told { ttl } else { ttl / 2 } } else { ttl * TTLS };
         if self.checked_own.is_some_and(|then| self.cells.now().since(then) < pause) {
             return Ok(());
         }
@@ -203,9 +354,11 @@ impl Poller {
     fn is_due(&self, name: &ElectionName) -> bool {
         let key = self.cells.keys.election(&self.ns, name);
         let Some(seen) = self.cells.known::<ElectionRecord>(&key) else { return true };
-        let Some(holder) = &seen.record.holder else { return true };
+        let told = self.is_told_within(self.cells.told_pace());
+        let look = !told || self.cells.now().since(seen.looked) >= self.cells.told_pace();
+        let Some(holder) = &seen.record.holder else { return look };
         if seen.record.paused.is_some() {
-            return true;
+            return look;
         }
         let key = self.cells.keys.member(&self.ns, &holder.member);
         if self.cells.memory().written(&key, holder.incarnation).is_some() {
@@ -214,6 +367,7 @@ impl Poller {
         let pace = self.cells.options.poll_held;
         let looked = self.cells.known::<MemberRecord>(&key).map(|member| member.looked);
         if let (Some(pace), Some(looked)) = (pace, looked)
+            && !told
             && self.cells.now().since(looked) >= pace
         {
             return true;
@@ -225,7 +379,7 @@ impl Poller {
                 silent >= self.judge().patience(ttl) + ttl / 10
             }
             Hold::Live(_) | Hold::Unproven { .. } => false,
-            Hold::Vacant | Hold::Over(_) => true,
+            Hold::Vacant | Hold::Over(_) => look,
         }
     }
 }
@@ -244,21 +398,24 @@ impl Following for Poller {
             if self.digests.is_none() && self.sleep.is_none() && !self.failed {
                 // What the first hint makes others look at is what changes are
                 // told against, so it is looked at first.
-                self.poll().await.inspect_err(|_| self.failed = true)?;
+                self.begin().await.inspect_err(|_| self.failed = true)?;
             }
+            self.make_up().await.inspect_err(|_| self.failed = true)?;
             if let Some(hint) = self.queue.pop_front() {
                 return Ok(Followed::Hint(hint));
             }
-            if self.sleep.is_none() {
-                let pause = self.pause();
-                self.sleep = Some(Box::pin(tokio::time::sleep(pause)));
+            match self.woken().await {
+                Woken::Time => {
+                    self.telling.check();
+                    let looked = self.poll().await;
+                    self.sleep = None;
+                    looked.inspect_err(|_| self.failed = true)?;
+                }
+                Woken::News(news) => {
+                    let news = news.inspect_err(|_| self.failed = true)?;
+                    self.heard(news);
+                }
             }
-            if let Some(sleep) = &mut self.sleep {
-                sleep.as_mut().await;
-            }
-            let looked = self.poll().await;
-            self.sleep = None;
-            looked.inspect_err(|_| self.failed = true)?;
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::judge::{HangsOn, Judge};
 use crate::keys::Keys;
 use crate::record::Record;
 use crate::record::candidacies::CandidaciesRecord;
-use crate::record::election::ElectionRecord;
+use crate::record::election::{ElectionRecord, HolderRecord};
 use crate::record::member::MemberRecord;
 use crate::seen::Seen;
 
@@ -77,9 +77,49 @@ impl Reader<'_> {
         Ok(found)
     }
 
+    /// The election as the register has told it, if nothing of it or of its holder can have
+    /// been missed. It may be out of date: whatever goes by it swaps its version.
+    pub(crate) fn told(&self, name: &ElectionName) -> Option<Seen<ElectionRecord>> {
+        let known = self.cells.known::<ElectionRecord>(&self.cells.keys.election(self.ns, name))?;
+        let holder = known.record.holder.as_ref();
+        let within = holder.map_or(self.cells.told_pace(), |holder| holder.ttl_ns);
+        let since = self.cells.watched_since(self.ns, within)?;
+        let is_told = |holder: &HolderRecord| {
+            let key = self.cells.keys.member(self.ns, &holder.member);
+            self.cells.known::<MemberRecord>(&key).is_some_and(|member| member.heard > since)
+        };
+        (known.heard > since && holder.is_none_or(is_told)).then_some(known)
+    }
+
+    /// Whether all members were listed since the register tells of their changes.
+    fn are_members_told(&self) -> bool {
+        let prefix = self.cells.keys.members(self.ns);
+        let since = self.cells.watched_since(self.ns, self.cells.told_pace());
+        let listed = self.cells.memory().listed_in(&prefix);
+        since.zip(listed).is_some_and(|(since, listed)| listed > since)
+    }
+
+    /// Makes sure that the members are known as they are now, but for what the register is
+    /// about to tell; or as they were after `then`. For choosing an heir, and for ranks.
+    pub(crate) async fn know_members(&self, then: Mono) -> Result<()> {
+        if self.are_members_told() {
+            return Ok(());
+        }
+        self.refresh_members(then).await
+    }
+
     /// As [`load_changed`](Self::load_changed), with an answer for each election: one
-    /// that cannot be loaded does not fail the others.
-    pub(crate) async fn load_each_changed(&self, names: &[ElectionName]) -> Vec<Result<Found>> {
+    /// that cannot be loaded does not fail the others. If the caller waits for all of them
+    /// already, what the register has told will do.
+    pub(crate) async fn load_each_changed(
+        &self,
+        names: &[ElectionName],
+        waits: impl Fn(&ElectionName) -> bool,
+    ) -> Vec<Result<Found>> {
+        let told = names.iter().map(|name| waits(name).then(|| self.told(name)).flatten());
+        if let Some(told) = told.map(|told| told.map(|seen| Ok(Some(seen)))).collect() {
+            return told;
+        }
         let begun = self.cells.step();
         let known = names.iter().filter_map(|name| self.known_holder(name)).collect();
         // Where the holder's record cannot be loaded, it cannot say that nothing changed.
@@ -211,7 +251,8 @@ impl Reader<'_> {
         }
         self.refresh::<MemberRecord>(&prefix).await?;
         self.refresh::<CandidaciesRecord>(&self.cells.keys.standings(self.ns)).await?;
-        self.cells.memory().note_listing(&prefix, now);
+        let step = self.cells.step();
+        self.cells.memory().note_listing(&prefix, now, step);
         Ok(())
     }
 

@@ -75,8 +75,10 @@ impl fmt::Debug for Version {
 /// - **Durable.** What was stored survives a crash of the service.
 /// - **Cancel-safe.** A future that is dropped counts as a lost answer.
 ///
-/// What is *not* asked: no clock, no expiry, no watch, no transactions, no
-/// order of versions.
+/// What is *not* asked: no clock, no expiry, no order of versions. A watch
+/// ([`watch`](Self::watch)) and writes of several cells at once
+/// ([`batches`](Self::batches)) make a store quicker and never safer: a register whose
+/// service has none answers `None` to both.
 #[async_trait]
 pub trait Register: Send + Sync + fmt::Debug {
     /// What the cell holds. If its version is `known` the answer is
@@ -98,6 +100,87 @@ pub trait Register: Send + Sync + fmt::Debug {
     /// there. A listing that lags behind the cells shows members and elections late;
     /// it makes no member win or be ended wrongly (C1).
     async fn list(&self, prefix: &str) -> Result<Vec<Listed>>;
+
+    /// Follows the cells whose keys begin with one of these prefixes; `None` if the service
+    /// does not tell of changes by itself. It connects with the first
+    /// [`next`](Watching::next).
+    fn watch(&self, prefixes: &[String]) -> Option<Box<dyn Watching>>;
+
+    /// Writes of several cells at once; `None` if the service has none.
+    fn batches(&self) -> Option<&dyn Batches>;
+}
+
+/// The changes of some cells of a [`Register`], as the service tells them.
+///
+/// # What must hold
+///
+/// - The first answer is [`Change::Lost`], and so is the first after each time at which
+///   something may have been missed: a connection that was made anew, a history that the
+///   service has forgotten. Whatever is applied after the request for the changes that
+///   follow a `Lost` was taken by the service is told, in the end.
+/// - Nothing is asked of *when* it is told, nor of the order, nor that it is told once:
+///   a change may arrive late, twice, or after a later one. What is told is a record that
+///   the cell had at some moment.
+#[async_trait]
+pub trait Watching: Send + Sync + fmt::Debug {
+    /// The next change. Cancel-safe: a future that is dropped loses nothing. After an
+    /// error the next call connects anew.
+    async fn next(&mut self) -> Result<Change>;
+}
+
+/// What a [`Watching`] tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The cell was stored.
+    Put {
+        /// Its key.
+        key: String,
+        /// The version that it got.
+        version: Version,
+        /// What it holds, if the service tells that.
+        bytes: Option<Vec<u8>>,
+    },
+    /// The cell was removed.
+    Gone {
+        /// Its key.
+        key: String,
+    },
+    /// Changes before this moment may have been missed; from here on none is.
+    Lost,
+}
+
+/// Writes of several cells in one step of the service.
+#[async_trait]
+pub trait Batches: Send + Sync {
+    /// How many cells may be written at once; at least 2.
+    fn most(&self) -> usize;
+
+    /// Stores all of these if every cell is exactly as expected, and answers with their
+    /// versions, in order; otherwise changes nothing and answers
+    /// [`AllSwapped::Conflict`]. No two are of one key. What holds of
+    /// [`Register::swap`] holds of it.
+    async fn swap_all(&self, writes: Vec<Write>) -> Result<AllSwapped>;
+}
+
+/// One write of [`Batches::swap_all`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// The cell.
+    pub key: String,
+    /// How it must be found; `None` if it is overwritten whatever it holds, because it is
+    /// never written but together with another cell of the batch, which is compared.
+    pub expect: Option<Expect>,
+    /// What it is to hold.
+    pub bytes: Vec<u8>,
+}
+
+/// The answer to [`Batches::swap_all`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AllSwapped {
+    /// All were stored, under these versions.
+    Stored(Vec<Version>),
+    /// One of the cells was not as expected; nothing was changed.
+    Conflict,
 }
 
 /// One cell in the answer to [`Register::list`].
@@ -109,6 +192,9 @@ pub struct Listed {
     /// the service tells it in a listing. A version that is known already saves
     /// the load; a register that is not sure of it says `None`.
     pub version: Option<Version>,
+    /// What it held in that version, where a listing tells that too: it saves the load.
+    /// A register that says no version says no content.
+    pub bytes: Option<Vec<u8>>,
 }
 
 /// The answer to [`Register::load`].

@@ -11,6 +11,7 @@ use crate::cells::{ATTEMPTS, Cells, partly, too_busy};
 use crate::parts::Parts;
 use crate::record::candidacies::CandidaciesRecord;
 use crate::record::election::ElectionRecord;
+use crate::seen::Seen;
 
 /// Which term to end, and how.
 struct Ending<'a> {
@@ -65,7 +66,7 @@ impl Releases<'_> {
         if !release.heir_grace.is_zero() || terms.iter().find(kept).is_some() {
             // Without the list the vacancy is simply open to all: better than
             // to hold on to a term under which no work runs.
-            let _ = self.parts.reader.refresh_members(self.parts.cells.now()).await;
+            let _ = self.parts.reader.know_members(self.parts.cells.now()).await;
         }
         // Before the first write: the caller may stop waiting at any moment, and then the next
         // heartbeat says what could not be said.
@@ -107,9 +108,15 @@ impl Releases<'_> {
     /// this life holds (rule E1).
     async fn is_due(&self, who: &MemberRef, item: &ReleaseItem) -> Result<bool> {
         let Some(number) = item.number else { return Ok(true) };
+        let is_own =
+            |s: &Seen<ElectionRecord>| s.record.number() == number && s.record.is_held_by(who);
+        // If that is out of date, the swap conflicts.
+        if self.parts.reader.told(&item.election).is_some_and(|seen| is_own(&seen)) {
+            return Ok(true);
+        }
         let key = self.parts.cells.keys.election(self.parts.ns, &item.election);
         let seen = self.parts.cells.load::<ElectionRecord>(&key).await?;
-        Ok(seen.is_some_and(|s| s.record.number() == number && s.record.is_held_by(who)))
+        Ok(seen.is_some_and(|seen| is_own(&seen)))
     }
 
     /// Ends whichever term this life holds of an election, and keeps the
@@ -128,19 +135,30 @@ impl Releases<'_> {
 
     async fn end_term(&self, name: &ElectionName, ending: Ending<'_>) -> Result<bool> {
         let key = self.parts.cells.keys.election(self.parts.ns, name);
+        let mut tried = false;
         for attempt in 0..ATTEMPTS {
-            let seen = self.parts.cells.load::<ElectionRecord>(&key).await?;
+            let told = self.parts.reader.told(name).filter(|_| attempt == 0);
+            let is_told = told.is_some();
+            let seen = match told {
+                told @ Some(_) => told,
+                None => self.parts.cells.load::<ElectionRecord>(&key).await?,
+            };
             let held = seen.filter(|s| {
                 s.record.is_held_by(ending.member)
                     && ending.number.is_none_or(|number| s.record.number() == number)
             });
+            // That it is not held is believed of the record as it is now.
+            if held.is_none() && is_told {
+                continue;
+            }
             let Some(held) = held else {
                 // After a conflict it may well have been this very write that
                 // ended it, and others have to be told of that.
-                return Ok(attempt > 0);
+                return Ok(tried);
             };
             // Chosen for the very version that is swapped: after a conflict, anew.
             let heir = self.parts.candidates.heir(&held.record, ending.successor, ending.grace);
+            tried = true;
             let mut record = (*held.record).clone();
             record.vacate(ending.cause, heir.clone(), self.parts.cells.clock.wall());
             let swapped = self
@@ -150,7 +168,7 @@ impl Releases<'_> {
                 .await?;
             self.parts.cells.memory().may_have_changed(&key);
             if swapped.is_some() {
-                if let Some((heir, _)) = heir {
+                if let Some((heir, _)) = heir.filter(|_| !is_told) {
                     // Only a courtesy: it will find out by itself.
                     let _ = self.parts.members.raise_attention(&heir).await;
                 }

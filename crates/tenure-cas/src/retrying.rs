@@ -18,6 +18,9 @@
 //!   once more. Anything else is a conflict, and the loser looks who won.
 //! - What is denied, invalid or foreign will be so again: never.
 //!
+//! Writes of several cells at once are one write: applied if all cells hold their bytes, not
+//! applied if none has changed.
+//!
 //! An error that is left over says that the write may have been applied if *any*
 //! of the attempts may have been.
 //!
@@ -39,7 +42,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::Mono;
 
-use crate::register::{Expect, Listed, Loaded, Register, Removed, Swapped, Version};
+use crate::register::{
+    AllSwapped, Batches, Expect, Listed, Loaded, Register, Removed, Swapped, Version, Watching,
+    Write,
+};
 use tenure_store::{Clock, Error, ErrorKind, Result};
 
 /// How a [`Retrying`] register repeats.
@@ -109,6 +115,13 @@ struct Trial<'r> {
     pause: Duration,
     /// Whether an attempt may have been applied.
     unclear: bool,
+}
+
+/// The same for writes of several cells.
+enum FoundAll {
+    Applied(Vec<Version>),
+    NotApplied,
+    Another,
 }
 
 /// What a look at a write that may have been applied found.
@@ -188,6 +201,28 @@ impl Trial<'_> {
             }
         }
     }
+
+    /// The same for writes that were applied all or not at all. One that expects nothing
+    /// tells nothing.
+    async fn find_all(&mut self, writes: &[Write]) -> Result<FoundAll> {
+        let mut versions = Vec::new();
+        let mut untouched = 0;
+        for write in writes {
+            let any = Expect::Absent;
+            let expect = write.expect.as_ref().unwrap_or(&any);
+            match self.find(&write.key, expect, &write.bytes).await? {
+                Found::Applied(version) => versions.push(version),
+                Found::NotApplied => untouched += 1,
+                Found::Another if write.expect.is_none() => untouched += 1,
+                Found::Another => return Ok(FoundAll::Another),
+            }
+        }
+        Ok(match versions.len() == writes.len() {
+            true => FoundAll::Applied(versions),
+            false if untouched == writes.len() => FoundAll::NotApplied,
+            false => FoundAll::Another,
+        })
+    }
 }
 
 #[async_trait]
@@ -242,6 +277,48 @@ impl Register for Retrying {
             match self.inner.list(prefix).await {
                 Err(error) => trial.again(error).await?,
                 answer => return answer,
+            }
+        }
+    }
+
+    fn watch(&self, prefixes: &[String]) -> Option<Box<dyn Watching>> {
+        // Its errors are told: a follower begins anew by itself.
+        self.inner.watch(prefixes)
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        self.inner.batches().is_some().then_some(self as &dyn Batches)
+    }
+}
+
+#[async_trait]
+impl Batches for Retrying {
+    fn most(&self) -> usize {
+        self.inner.batches().map_or(1, Batches::most)
+    }
+
+    async fn swap_all(&self, writes: Vec<Write>) -> Result<AllSwapped> {
+        let Some(batches) = self.inner.batches() else {
+            let what = "the register does not write several cells at once";
+            return Err(Error::new(ErrorKind::Internal, what).remedy("report this as a defect"));
+        };
+        let mut trial = self.trial();
+        loop {
+            let conflict = match batches.swap_all(writes.clone()).await {
+                Ok(AllSwapped::Conflict) if trial.unclear => true,
+                Ok(answer) => return Ok(answer),
+                Err(error) => {
+                    trial.again(error).await?;
+                    false
+                }
+            };
+            if !trial.unclear {
+                continue;
+            }
+            match trial.find_all(&writes).await? {
+                FoundAll::Applied(versions) => return Ok(AllSwapped::Stored(versions)),
+                FoundAll::NotApplied if !conflict => {}
+                FoundAll::NotApplied | FoundAll::Another => return Ok(AllSwapped::Conflict),
             }
         }
     }

@@ -24,8 +24,11 @@ pub(crate) struct Seen<R> {
     pub(crate) sights: Vec<(Mono, Duration)>,
     /// When the last look that found it so was sent.
     pub(crate) looked: Mono,
-    /// The [step](crate::cells::Handle::step) after that look was answered.
+    /// The [step](crate::cells::Cells::step) after that look was answered.
     pub(crate) step: u64,
+    /// The step after the last news of it, whether that was a look or a change that the
+    /// register told.
+    pub(crate) heard: u64,
 }
 
 impl<R> Clone for Seen<R> {
@@ -94,7 +97,27 @@ impl<R: Record> Table<R> {
             }
         };
         let record = Arc::new(record);
-        self.put(key, Seen { version, record, since, rhythm, sights, looked, step })
+        self.put(key, Seen { version, record, since, rhythm, sights, looked, step, heard: step })
+    }
+
+    /// Notes what the register told by itself at `at`. That is no look: the record may have
+    /// been replaced since. Its arrival is an upper bound of when a beat began and never a
+    /// lower one, so that no silence is concluded from it.
+    pub(crate) fn told(&mut self, key: &str, version: Version, record: R, at: Exchange) -> Seen<R> {
+        let known = self.records.get(key);
+        let (looked, step) = known.map_or((Mono::ZERO, 0), |known| (known.looked, known.step));
+        let found = self.found(key, version, record, at);
+        // A beat that is new has no lower bound; one that was known keeps its own.
+        self.put(key, Seen { looked, step, heard: at.step, ..found })
+    }
+
+    /// Whether a record is older than what is known of its cell and life.
+    pub(crate) fn goes_back(&self, key: &str, record: &R) -> bool {
+        let (life, count) = record.age();
+        self.records.get(key).is_some_and(|known| {
+            let (known_life, known_count) = known.record.age();
+            life == known_life && count < known_count
+        })
     }
 
     /// Notes that what is known was found unchanged.
@@ -102,6 +125,7 @@ impl<R: Record> Table<R> {
         let known = self.records.get_mut(key)?;
         known.looked = known.looked.max(at.sent);
         known.step = known.step.max(at.step);
+        known.heard = known.heard.max(at.step);
         Some(known.clone())
     }
 

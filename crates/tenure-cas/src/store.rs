@@ -112,7 +112,8 @@ impl Store for CasStore {
         let options = &self.cells.options;
         let mut capabilities = Capabilities::judging(options.name);
         capabilities.judge = Judge::Observer;
-        capabilities.watch = Watch::Polled(options.poll);
+        let tells = self.cells.tells;
+        capabilities.watch = if tells { Watch::Native } else { Watch::Polled(options.poll) };
         capabilities.journal = false;
         capabilities.transactional_fence = false;
         capabilities.proof_of_death = false;

@@ -1,5 +1,7 @@
 //! The suite on `CasStore` over the memory register: every handle is an observer
-//! of its own, with its own memory of what it saw.
+//! of its own, with its own memory of what it saw. Once over a register that has nothing
+//! but compare-and-swap, and once over one that tells of changes, has content in its
+//! listings and writes several cells at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +10,9 @@ use tenure_cas::{CasOptions, CasStore, MemoryRegister};
 use tenure_conformance::ManualHarness;
 use tenure_store::{ManualClock, SharedStore};
 
-fn cas() -> ManualHarness {
+fn cas(register: MemoryRegister) -> ManualHarness {
     let clock = Arc::new(ManualClock::new());
-    let register = Arc::new(MemoryRegister::new());
+    let register = Arc::new(register);
     // Looking again and again is timed by the world's clock, so it is quick; and
     // time by hand stands still, so no list is ever new enough to be kept.
     let options = CasOptions {
@@ -26,4 +28,9 @@ fn cas() -> ManualHarness {
     })
 }
 
-tenure_conformance::suite!(cas());
+tenure_conformance::suite!(cas(MemoryRegister::new()));
+
+mod rich {
+    use super::*;
+    tenure_conformance::suite!(cas(MemoryRegister::rich()));
+}

@@ -11,8 +11,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure::Tenure;
 use tenure_cas::{
-    CasOptions, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed, Swapped,
-    Version,
+    Batches, CasOptions, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed,
+    Swapped, Version, Watching,
 };
 use tenure_store::{BootClock, Result};
 
@@ -49,6 +49,14 @@ impl Register for Counting {
     async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
         self.lists.fetch_add(1, Ordering::Relaxed);
         self.inner.list(prefix).await
+    }
+
+    fn watch(&self, _: &[String]) -> Option<Box<dyn Watching>> {
+        None
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
     }
 }
 

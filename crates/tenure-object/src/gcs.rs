@@ -20,7 +20,9 @@ use object_store::client::HttpRequestBody;
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::{CredentialProvider, gcp::GcpCredential};
 use serde::Deserialize;
-use tenure_cas::{Expect, Listed, Loaded, MAX_RECORD, Register, Removed, Swapped, Version};
+use tenure_cas::{
+    Batches, Expect, Listed, Loaded, MAX_RECORD, Register, Removed, Swapped, Version, Watching,
+};
 use tenure_store::{Error, Result};
 
 use crate::answer::{Asked, Heard, Question, Verdict};
@@ -196,6 +198,14 @@ impl Register for Bucket {
             }
         }
     }
+
+    fn watch(&self, _: &[String]) -> Option<Box<dyn Watching>> {
+        None
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
+    }
 }
 
 impl fmt::Debug for Bucket {
@@ -249,7 +259,8 @@ pub(crate) fn page(answer: &[u8], prefix: &str) -> Result<(Vec<Listed>, Option<S
     let objects = page.items.into_iter().filter(|item| item.size.as_deref() != Some("0"));
     let listed = objects.filter_map(|item| {
         let key = key_of(&item.name).filter(|key| key.starts_with(prefix))?;
-        Some(Listed { key, version: item.generation.as_deref().and_then(version) })
+        let version = item.generation.as_deref().and_then(version);
+        Some(Listed { key, version, bytes: None })
     });
     Ok((listed.collect(), page.next_page_token.filter(|token| !token.is_empty())))
 }

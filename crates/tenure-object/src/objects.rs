@@ -11,7 +11,9 @@ use object_store::path::Path;
 use object_store::{
     Attribute, Attributes, GetOptions, ObjectStore, PutMode, PutOptions, PutPayload, UpdateVersion,
 };
-use tenure_cas::{Expect, Listed, Loaded, MAX_RECORD, Register, Removed, Swapped, Version};
+use tenure_cas::{
+    Batches, Expect, Listed, Loaded, MAX_RECORD, Register, Removed, Swapped, Version, Watching,
+};
 use tenure_store::{Error, ErrorKind, Result};
 
 use crate::answer::{Asked, Question, Verdict};
@@ -158,13 +160,21 @@ impl Register for Objects {
             listed.extend(objects.filter_map(|object| {
                 let key = key_of(object.location.as_ref())?;
                 let version = object.e_tag.as_deref().map(version);
-                key.starts_with(prefix).then_some(Listed { key, version })
+                key.starts_with(prefix).then_some(Listed { key, version, bytes: None })
             }));
             page_token = page.page_token;
             if page_token.is_none() {
                 return Ok(listed);
             }
         }
+    }
+
+    fn watch(&self, _: &[String]) -> Option<Box<dyn Watching>> {
+        None
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
     }
 }
 

@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tenure_cas::{Expect, Listed, Loaded, Register, Removed, Swapped, Version};
+use tenure_cas::{Batches, Expect, Listed, Loaded, Register, Removed, Swapped, Version, Watching};
 use tenure_store::Result;
 
 /// How often a creation begins again because tombstones come and go under it.
@@ -68,6 +68,14 @@ impl Register for Tombstones {
 
     async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
         self.0.list(prefix).await
+    }
+
+    fn watch(&self, _: &[String]) -> Option<Box<dyn Watching>> {
+        None
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
     }
 }
 

@@ -14,8 +14,8 @@ use common::line::{Act, Fate, start};
 use common::{BUCKET, Server, fresh_prefix};
 use tenure::{Leadership, Tenure};
 use tenure_cas::{
-    CasOptions, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed, Swapped,
-    Version,
+    Batches, CasOptions, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed,
+    Swapped, Version, Watching,
 };
 use tenure_core::SettingsBuilder;
 use tenure_object::BucketStore;
@@ -181,6 +181,14 @@ impl Register for CountingRegister {
     async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.inner.list(prefix).await
+    }
+
+    fn watch(&self, _: &[String]) -> Option<Box<dyn Watching>> {
+        None
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
     }
 }
 

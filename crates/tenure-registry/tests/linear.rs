@@ -21,8 +21,8 @@ use tenure::naming::{Binding, Value};
 use tenure::store::{BootClock, Store};
 use tenure::testing::{Fault, FaultyStore, HintFault, StoreVerb};
 use tenure_cas::{
-    CasOptions, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed, Swapped,
-    Version,
+    Batches, CasOptions, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed,
+    Swapped, Version, Watching,
 };
 use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_registry::{RegisterError, Registered, Registry};
@@ -363,5 +363,13 @@ impl Register for Lossy {
 
     async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
         self.cells.list(prefix).await
+    }
+
+    fn watch(&self, _: &[String]) -> Option<Box<dyn Watching>> {
+        None
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
     }
 }

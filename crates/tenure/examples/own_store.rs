@@ -57,8 +57,17 @@ impl Register for Table {
 
     async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
         let text = "SELECT key FROM cells WHERE substr(key, 1, length(?1)) = ?1";
-        let listed = |row: &rusqlite::Row<'_>| Ok(Listed { key: row.get(0)?, version: None });
+        let listed =
+            |row: &rusqlite::Row<'_>| Ok(Listed { key: row.get(0)?, version: None, bytes: None });
         self.ask(|db| db.prepare(text)?.query_map([prefix], listed)?.collect())
+    }
+
+    fn watch(&self, _: &[String]) -> Option<Box<dyn Watching>> {
+        None
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
     }
 }
 

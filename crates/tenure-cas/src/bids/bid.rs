@@ -7,7 +7,7 @@ use tenure_rules::bidding::{self, Bidder, Opening, Seat};
 use tenure_store::{Error, ErrorKind, Result};
 
 use super::Bids;
-use crate::cells::{ATTEMPTS, too_busy};
+use crate::cells::{ATTEMPTS, Swap, too_busy};
 use crate::judge::Hold;
 use crate::reader::Found;
 use crate::record::election::ElectionRecord;
@@ -15,7 +15,7 @@ use crate::record::history::Win;
 use crate::seen::Seen;
 
 /// What to do about a bid.
-enum Step {
+pub(super) enum Step {
     /// Nothing: it is lost.
     Lose,
     /// Nothing: it was won already, and the member's heartbeat is all it takes.
@@ -76,12 +76,7 @@ impl Bids<'_> {
                 Step::Win(record) => (record, None),
                 Step::Keep(record, heir) => (record, Some(heir)),
             };
-            let swapped = self
-                .parts
-                .cells
-                .swap(&key, seen.as_ref(), record, self.parts.cells.now(), None)
-                .await?;
-            self.parts.cells.memory().may_have_changed(&key);
+            let swapped = self.swap_election(&key, seen.as_ref(), record).await?;
             let Some(written) = swapped else {
                 // Another write was first: a rival's, an operator's, or that of this
                 // very bid in an earlier attempt.
@@ -105,7 +100,7 @@ impl Bids<'_> {
     /// [`tenure_rules::bidding`] judges what each finds. A judgement that is out of date when
     /// it is acted on writes nothing, since the swap names the version that was judged: a
     /// rival's win, a pause or a release in between is a conflict, and is judged anew.
-    async fn next_step(
+    pub(super) async fn next_step(
         &self,
         claiming: &Claiming<'_>,
         bid: &Bid,
@@ -239,17 +234,29 @@ impl Bids<'_> {
             let mut record = (*seen.record).clone();
             record.vacate(ReleaseCause::Abandoned, None, self.parts.cells.clock.wall());
             let record = self.begin(claiming, bid, record)?;
-            let swapped = self
-                .parts
-                .cells
-                .swap(&key, Some(seen), record, self.parts.cells.now(), None)
-                .await?;
-            self.parts.cells.memory().may_have_changed(&key);
+            let swapped = self.swap_election(&key, Some(seen), record).await?;
             if let Some(term) = swapped.and_then(|written| written.record.term()) {
                 return Ok(Fate::Won(term));
             }
         }
         Err(too_busy(&key))
+    }
+
+    /// Swaps an election, and with it the cell of its number where the register writes
+    /// several at once.
+    async fn swap_election(
+        &self,
+        key: &str,
+        seen: Option<&Seen<ElectionRecord>>,
+        record: ElectionRecord,
+    ) -> Result<Found> {
+        let cells = self.parts.cells;
+        let begun = record.holder.is_some() && cells.register.batches().is_some();
+        let beside = if begun { vec![self.term_cell(&record)] } else { Vec::new() };
+        let swap = Swap { key, seen, record, started: cells.now(), renews: None };
+        let swapped = cells.swap_beside(swap, beside).await?;
+        cells.memory().may_have_changed(key);
+        Ok(swapped)
     }
 
     /// For whom the vacancy is kept, if that one still stands. Whether the caller itself

@@ -1,9 +1,10 @@
 //! A claim: a bid for each of its elections, and the heartbeat that makes a win one.
 
 mod bid;
+mod together;
 
 use futures_util::future::join;
-use tenure_core::{Bid, Claim, Claimed, Claims, Namespace};
+use tenure_core::{Bid, Claim, Claimed, Claims, ElectionName, Namespace};
 use tenure_rules::bidding::{Bidder, Opening};
 use tenure_store::Result;
 
@@ -16,8 +17,18 @@ use crate::outcomes::{is_passing, none_for_good, passable};
 use crate::parts::Parts;
 use crate::reader::Found;
 use crate::record::candidacies::{CandidaciesRecord, CandidacyRecord};
+use crate::record::election::ElectionRecord;
 use crate::record::member::MemberRecord;
 use crate::views::Views;
+
+/// From how many elections on a claim does not look first at those that it knows nothing of.
+const MANY: usize = 8;
+
+/// An election that was there may hold an older term of this very member: then the heartbeat
+/// after a win is to count as a change of what it holds.
+fn is_again(found: &[Result<Found>]) -> bool {
+    found.iter().flatten().any(Option::is_some)
+}
 
 /// Standing for elections and winning them.
 #[derive(Clone, Copy, Debug)]
@@ -56,21 +67,34 @@ impl Bids<'_> {
         };
         let names: Vec<_> = claim.bids.iter().map(|bid| bid.election.clone()).collect();
         self.parts.reader.remember_names(&names);
-        let found = none_for_good(self.parts.reader.load_each_changed(&names).await)?;
+        let claiming = Claiming { claim, profile: &member.record.profile, started };
+        let mut found = self.find(claim, &names).await?;
+        let mut together = self.bid_together(&claiming, &found).await?;
+        if together.is_none() && self.are_unseen(&names) {
+            // They were taken to have no record, and one has.
+            found = none_for_good(self.parts.reader.load_each_changed(&names, |_| false).await)?;
+            together = self.bid_together(&claiming, &found).await?;
+        }
         let fresh = self.fresh(claim, &found);
-        if fresh.iter().any(|bid| {
-            self.parts.candidates.known_candidacy(&claim.member, &bid.election).is_none()
-        }) {
+        let all_won = |fates: &Vec<Fate>| fates.iter().all(|fate| matches!(fate, Fate::Won(_)));
+        if !together.as_ref().is_some_and(all_won)
+            && fresh.iter().any(|bid| {
+                self.parts.candidates.known_candidacy(&claim.member, &bid.election).is_none()
+            })
+        {
             // A candidate is ranked among those that are known: know them all.
             self.parts.reader.refresh_members(started).await?;
         }
-        // An election that was there may hold an older term of this very member: then the
-        // heartbeat after a win is to count as a change of what it holds.
-        let again = found.iter().flatten().any(Option::is_some);
-        let claiming = Claiming { claim, profile: &member.record.profile, started };
-        let bids = claim.bids.iter().zip(found);
-        let bids = bids.map(|(bid, found)| self.bid_on(&claiming, bid, found)).collect();
-        let outcomes = self.parts.cells.all(bids).await;
+        let again = is_again(&found);
+        let confirmed = together.is_some();
+        let outcomes = match together {
+            Some(fates) => fates.into_iter().map(Ok).collect(),
+            None => {
+                let bids = claim.bids.iter().zip(found);
+                let bids = bids.map(|(bid, found)| self.bid_on(&claiming, bid, found)).collect();
+                self.parts.cells.all(bids).await
+            }
+        };
         let won = |outcome: &Result<Fate>| matches!(outcome, Ok(Fate::Won(_)));
         let any_won = outcomes.iter().any(won);
         // From the first win on an error may have applied something, and has to say so.
@@ -79,7 +103,7 @@ impl Bids<'_> {
         let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or(Fate::Open));
         let mut outcomes: Vec<Fate> = outcomes.collect();
         if any_won {
-            let settled = self.settle_wins(&claiming, again, &mut outcomes).await;
+            let settled = self.settle_wins(&claiming, again, confirmed, &mut outcomes).await;
             if let Life::Over { superseded } = partly(true, settled)? {
                 return Ok(Claims::Ended { superseded });
             }
@@ -94,6 +118,28 @@ impl Bids<'_> {
             stood => partly(any_won, stood)?,
         }
         Ok(Claims::Answered(self.answers(&claiming, outcomes).await))
+    }
+
+    /// The elections of a claim, each as it is now; or as the register has told it, for a
+    /// member that waits for all of them already.
+    async fn find(&self, claim: &Claim, names: &[ElectionName]) -> Result<Vec<Result<Found>>> {
+        if self.are_unseen(names) {
+            // Mostly they are new. If one is not, the batch conflicts, and they are loaded.
+            return Ok(names.iter().map(|_| Ok(None)).collect());
+        }
+        let waits = |name: &ElectionName| {
+            self.parts.candidates.known_candidacy(&claim.member, name).is_some()
+        };
+        none_for_good(self.parts.reader.load_each_changed(names, waits).await)
+    }
+
+    /// Whether these are many, to be won in one step, and nothing is known of any of them.
+    fn are_unseen(&self, names: &[ElectionName]) -> bool {
+        let cells = self.parts.cells;
+        let key = |name| cells.keys.election(self.parts.ns, name);
+        cells.register.batches().is_some()
+            && names.len() >= MANY
+            && names.iter().all(|name| cells.known::<ElectionRecord>(&key(name)).is_none())
     }
 
     /// One bid, if its election could be loaded.
@@ -113,13 +159,22 @@ impl Bids<'_> {
         &self,
         claiming: &Claiming<'_>,
         again: bool,
+        confirmed: bool,
         outcomes: &mut [Fate],
     ) -> Result<Life> {
         let claim = claiming.claim;
         self.note_wins(claim, outcomes);
         // Side by side, which spares a round trip: the floor has to be read after the swaps
         // of the bids, and that they are written is known already.
-        let (life, floor) = join(self.confirm(claim, again), self.eras.load()).await;
+        let known = self.parts.members.known_to_live(&claim.member).filter(|_| confirmed);
+        let confirm = async {
+            match known {
+                // In the step in which they were won.
+                Some(seen) => Ok(Life::Live(seen)),
+                None => self.confirm(claim, again).await,
+            }
+        };
+        let (life, floor) = join(confirm, self.eras.load()).await;
         let (life, floor) = match (life?, floor) {
             (Life::Live(seen), Ok(floor)) => (Life::Live(seen), floor),
             (Life::Live(seen), Err(error)) if is_passing(&error) => {
@@ -164,14 +219,17 @@ impl Bids<'_> {
     /// anything won, because only then was its life not over before. It makes
     /// trust that is counted from the start of the claim safe as well.
     async fn confirm(&self, claim: &Claim, again: bool) -> Result<Life> {
-        let renew = |record: &mut MemberRecord| {
-            record.ttl_ns = claim.ttl;
-            record.holds = record.holds.won(self.parts.cells.clock_id);
-            // It may have taken the place of an older term of its own.
-            record.changes = record.changes.wrapping_add(u64::from(again));
-            self.parts.cells.decide.confirms_wins()
-        };
+        let renew = |record: &mut MemberRecord| self.renew_for_win(claim, again, record);
         self.parts.members.edit(&claim.member, Edit::Beat(claim.ttl), renew).await
+    }
+
+    /// Makes a heartbeat one that confirms wins; says whether it does.
+    fn renew_for_win(&self, claim: &Claim, again: bool, record: &mut MemberRecord) -> bool {
+        record.ttl_ns = claim.ttl;
+        record.holds = record.holds.won(self.parts.cells.clock_id);
+        // It may have taken the place of an older term of its own.
+        record.changes = record.changes.wrapping_add(u64::from(again));
+        self.parts.cells.decide.confirms_wins()
     }
 
     /// The bids that stand for something, and are no copies of older ones.
@@ -224,7 +282,7 @@ impl Bids<'_> {
             let _ = self
                 .parts
                 .reader
-                .refresh_members(self.parts.cells.now() - self.parts.cells.options.listing_age)
+                .know_members(self.parts.cells.now() - self.parts.cells.options.listing_age)
                 .await;
         }
         let answer = |(bid, outcome): (&Bid, Fate)| match outcome {

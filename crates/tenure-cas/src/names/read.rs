@@ -82,7 +82,9 @@ impl NameReader<'_> {
         let unlisted: Vec<Listed> = {
             let memory = self.cells.memory();
             let unlisted = memory.names.below(&prefix).filter(is_unlisted);
-            unlisted.map(|(key, _)| Listed { key: key.clone(), version: None }).collect()
+            unlisted
+                .map(|(key, _)| Listed { key: key.clone(), version: None, bytes: None })
+                .collect()
         };
         listed.extend(unlisted);
         let loads = listed.iter().map(|listed| self.cells.load_listed(listed, sent)).collect();

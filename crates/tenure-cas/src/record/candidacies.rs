@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use tenure_core::{ElectionName, Incarnation, MemberId, MemberRef, Mono};
 
 use super::format::{candidacies, text};
-use super::{FORMAT, Record, Stamp};
+use super::{Age, FORMAT, Record, Stamp};
 use crate::memory::Memory;
 use crate::seen::Table;
 
@@ -61,6 +61,10 @@ impl Record for CandidaciesRecord {
 
     fn revision(&mut self) -> &mut u64 {
         &mut self.revision
+    }
+
+    fn age(&self) -> Age {
+        (self.incarnation.as_u128(), self.revision)
     }
 
     fn table(memory: &mut Memory) -> &mut Table<Self> {

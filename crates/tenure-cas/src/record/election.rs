@@ -11,7 +11,7 @@ use tenure_core::{
 
 use super::format::{nanos, note, profile, text, text_option};
 use super::history::Past;
-use super::{FORMAT, Record, Stamp};
+use super::{Age, FORMAT, Record, Stamp};
 use crate::judge::HangsOn;
 use crate::memory::Memory;
 use crate::seen::Table;
@@ -109,6 +109,10 @@ impl Record for ElectionRecord {
 
     fn revision(&mut self) -> &mut u64 {
         &mut self.revision
+    }
+
+    fn age(&self) -> Age {
+        (0, self.revision)
     }
 
     fn table(memory: &mut Memory) -> &mut Table<Self> {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use tenure_core::{EndCause, Incarnation, MemberId, MemberRef, Mono, Profile};
 
 use super::format::{lives, nanos, profile, text};
-use super::{FORMAT, Record, Stamp};
+use super::{Age, FORMAT, Record, Stamp};
 use crate::anchor::{begun_by, not_begun_before};
 use crate::memory::Memory;
 use crate::seen::{Rhythm, Seen, Table};
@@ -270,6 +270,10 @@ impl Record for MemberRecord {
 
     fn revision(&mut self) -> &mut u64 {
         &mut self.revision
+    }
+
+    fn age(&self) -> Age {
+        (self.incarnation.as_u128(), self.revision)
     }
 
     fn table(memory: &mut Memory) -> &mut Table<Self> {

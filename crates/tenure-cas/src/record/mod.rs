@@ -61,6 +61,10 @@ pub(crate) trait Record: Clone + Serialize + DeserializeOwned + Send + Sync {
     /// Counts the writes, so that no content ever comes back.
     fn revision(&mut self) -> &mut u64;
 
+    /// Of which life it is, and a count that rises with its writes: of two records of one
+    /// cell and life the one with the lower count is the older.
+    fn age(&self) -> Age;
+
     /// Where an observer keeps the records of this kind that it has seen.
     fn table(memory: &mut Memory) -> &mut Table<Self>;
 
@@ -70,6 +74,9 @@ pub(crate) trait Record: Clone + Serialize + DeserializeOwned + Send + Sync {
 
 /// See [`Record::stamp`].
 pub(crate) type Stamp = (u128, u64);
+
+/// See [`Record::age`].
+pub(crate) type Age = (u128, u64);
 
 /// The bytes of a record.
 pub(crate) fn encode<R: Record>(key: &str, record: &R) -> Result<Vec<u8>> {

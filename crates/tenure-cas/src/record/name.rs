@@ -11,7 +11,7 @@ use tenure_core::{
 use tenure_rules::NameRow;
 
 use super::format::{nanos, text, text_option, value};
-use super::{FORMAT, Record, Stamp};
+use super::{Age, FORMAT, Record, Stamp};
 use crate::judge::HangsOn;
 use crate::memory::Memory;
 use crate::seen::Table;
@@ -137,6 +137,11 @@ impl Record for NameRecord {
         &mut self.revision
     }
 
+    /// The record may have been removed and made anew since; its numbers go on.
+    fn age(&self) -> Age {
+        (0, self.rev)
+    }
+
     fn table(memory: &mut Memory) -> &mut Table<Self> {
         &mut memory.names
     }
@@ -199,6 +204,10 @@ impl Record for FloorRecord {
 
     fn revision(&mut self) -> &mut u64 {
         &mut self.revision
+    }
+
+    fn age(&self) -> Age {
+        (0, self.revision)
     }
 
     fn table(memory: &mut Memory) -> &mut Table<Self> {

@@ -102,6 +102,14 @@ impl Register for Script {
     async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
         self.carry(self.next(false), self.inner.list(prefix)).await
     }
+
+    fn watch(&self, _: &[String]) -> Option<Box<dyn Watching>> {
+        None
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
+    }
 }
 
 /// The runtime's own time, which stands still while anything can be done.

@@ -42,6 +42,14 @@ impl Register for Counted {
         self.listed.fetch_add(listed.len() as u64, Ordering::Relaxed);
         Ok(listed)
     }
+
+    fn watch(&self, _: &[String]) -> Option<Box<dyn Watching>> {
+        None
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
+    }
 }
 
 struct One {

@@ -52,6 +52,14 @@ impl Register for Counted {
         self.one_more(false);
         self.inner.list(prefix).await
     }
+
+    fn watch(&self, _: &[String]) -> Option<Box<dyn Watching>> {
+        None
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
+    }
 }
 
 /// A process: machine, store and clock.

@@ -14,10 +14,12 @@ mod namesakes;
 mod operators;
 mod races;
 mod records;
+mod told;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -61,6 +63,47 @@ enum Fault {
     MeetsItself(Box<dyn FnOnce() + Send>),
 }
 
+/// How changes are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Way {
+    #[default]
+    Well,
+    /// Each after the next one, and twice.
+    Reordered,
+    /// Not at all, although the connection stands.
+    Dead,
+}
+
+/// A watch that tells in that way.
+#[derive(Debug)]
+struct OddWatch {
+    inner: Box<dyn Watching>,
+    way: Arc<Mutex<Way>>,
+    queue: VecDeque<Change>,
+}
+
+#[async_trait]
+impl Watching for OddWatch {
+    async fn next(&mut self) -> Result<Change> {
+        loop {
+            if let Some(change) = self.queue.pop_front() {
+                return Ok(change);
+            }
+            let change = self.inner.next().await?;
+            let way = *self.way.lock().unwrap();
+            match way {
+                Way::Well => return Ok(change),
+                Way::Dead => {}
+                Way::Reordered => {
+                    let after = self.inner.next().now_or_never().transpose()?;
+                    self.queue.extend(after);
+                    self.queue.extend([change.clone(), change]);
+                }
+            }
+        }
+    }
+}
+
 /// A write under way.
 type Swap = (String, Expect, Vec<u8>);
 
@@ -74,6 +117,11 @@ struct Wire {
     held_back: Arc<Mutex<Vec<Swap>>>,
     /// What listings show, if they lag: the cells as they were then.
     stale: Arc<Mutex<Option<Vec<Listed>>>>,
+    /// What loads show, if they lag: the cells as they were then.
+    stale_loads: Arc<Mutex<Option<BTreeMap<String, Loaded>>>>,
+    /// What the register tells arrives late, in another order and twice, or not at all.
+    telling: Arc<Mutex<Way>>,
+    loads_done: Arc<AtomicU64>,
 }
 
 impl fmt::Debug for Wire {
@@ -105,6 +153,30 @@ impl Wire {
         concerned.then(|| faults.pop_front()).flatten().map(|(_, fault)| fault)
     }
 
+    /// A wire to a register that tells of changes and writes several cells at once.
+    fn rich() -> Self {
+        Self { inner: MemoryRegister::rich(), ..Self::default() }
+    }
+
+    fn tells(&self, way: Way) {
+        *self.telling.lock().unwrap() = way;
+    }
+
+    /// From now on loads show what is there now, as a replica's do that lags.
+    fn let_loads_lag(&self) {
+        let shown = |key: String| (key.clone(), ready(self.inner.load(&key, None)).unwrap());
+        *self.stale_loads.lock().unwrap() = Some(self.keys().into_iter().map(shown).collect());
+    }
+
+    fn loads_are_up_to_date(&self) {
+        *self.stale_loads.lock().unwrap() = None;
+    }
+
+    /// How many looks were made.
+    fn looks(&self) -> u64 {
+        self.loads_done.load(Ordering::Relaxed)
+    }
+
     /// From now on listings show what was there now, as a replica's do that lags.
     fn let_listings_lag(&self) {
         *self.stale.lock().unwrap() = Some(ready(self.inner.list("")).unwrap());
@@ -129,6 +201,10 @@ impl Register for Wire {
         let fault = Self::take(&self.loads, key);
         if let Some(Fault::Fail) = fault {
             return Err(Error::new(ErrorKind::Unreachable, "no way there"));
+        }
+        self.loads_done.fetch_add(1, Ordering::Relaxed);
+        if let Some(stale) = &*self.stale_loads.lock().unwrap() {
+            return Ok(stale.get(key).cloned().unwrap_or(Loaded::Absent));
         }
         let loaded = self.inner.load(key, known).await;
         if let Some(Fault::Then(then)) = fault {
@@ -177,11 +253,21 @@ impl Register for Wire {
         if let Some(Fault::Fail) = Self::take(&self.loads, prefix) {
             return Err(Error::new(ErrorKind::Unreachable, "no way there"));
         }
+        self.loads_done.fetch_add(1, Ordering::Relaxed);
         if let Some(stale) = &*self.stale.lock().unwrap() {
             let listed = stale.iter().filter(|listed| listed.key.starts_with(prefix));
             return Ok(listed.cloned().collect());
         }
         self.inner.list(prefix).await
+    }
+
+    fn watch(&self, prefixes: &[String]) -> Option<Box<dyn Watching>> {
+        let inner = self.inner.watch(prefixes)?;
+        Some(Box::new(OddWatch { inner, way: self.telling.clone(), queue: VecDeque::new() }))
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        self.inner.batches()
     }
 }
 
@@ -200,6 +286,17 @@ impl Process {
         clock.advance(Duration::from_secs(u64::try_from(life).unwrap() * 77_777));
         let store = CasStore::new(Arc::new(wire.clone()), clock.clone(), options()).unwrap();
         Self { me: member(id, life), clock, store: Arc::new(store) }
+    }
+
+    /// A process that takes looks for what may lag.
+    fn wary(wire: &Wire, id: &str, life: u128) -> Self {
+        let mut process = Self::new(wire, id, life);
+        let options = CasOptions { looks_lag: true, ..options() };
+        let register = Arc::new(wire.clone());
+        let store = CasStore::new(register, process.clock.clone(), options).unwrap();
+        process.store = Arc::new(store);
+        assert!(matches!(process.join(true), Joined::In { .. }));
+        process
     }
 
     /// A process that is a member already.

@@ -53,6 +53,14 @@ impl Register for Slow {
         self.lists.fetch_add(1, Ordering::Relaxed);
         self.inner.list(prefix).await
     }
+
+    fn watch(&self, _: &[String]) -> Option<Box<dyn Watching>> {
+        None
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
+    }
 }
 
 struct Owner {

@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
-use tenure_cas::{Expect, Listed, Loaded, Register, Removed, Swapped, Version};
+use tenure_cas::{Batches, Expect, Listed, Loaded, Register, Removed, Swapped, Version, Watching};
 use tenure_store::{Error, ErrorKind, Result};
 
 #[derive(Debug)]
@@ -55,7 +55,16 @@ impl Register for HttpRegister {
     async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
         let request = self.client.get(format!("{}?prefix={prefix}", self.base));
         let text = send(request, false).await?.text().await.map_err(|error| lost(error, false))?;
-        Ok(text.lines().map(|key| Listed { key: key.into(), version: None }).collect())
+        let listed = |key: &str| Listed { key: key.into(), version: None, bytes: None };
+        Ok(text.lines().map(listed).collect())
+    }
+
+    fn watch(&self, _: &[String]) -> Option<Box<dyn Watching>> {
+        None
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
     }
 }
 

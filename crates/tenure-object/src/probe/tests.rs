@@ -1,7 +1,7 @@
 //! Registers that are broken in one way each, and must be found out.
 
 use async_trait::async_trait;
-use tenure_cas::{Listed, MemoryRegister};
+use tenure_cas::{Batches, Listed, MemoryRegister, Watching};
 
 use super::*;
 
@@ -89,6 +89,14 @@ impl Register for Broken {
     async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
         let all = self.inner.list(prefix).await?;
         Ok(if self.defect == Defect::ListsNothing { Vec::new() } else { all })
+    }
+
+    fn watch(&self, _: &[String]) -> Option<Box<dyn Watching>> {
+        None
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
     }
 }
 

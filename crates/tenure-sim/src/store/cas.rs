@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use tenure_cas::{
-    CasOptions, CasRule, CasStore, Expect, Listed, Loaded, MemoryRegister, Register, Removed,
-    Swapped, Version,
+    Batches, CasOptions, CasRule, CasStore, Expect, Listed, Loaded, MemoryRegister, Register,
+    Removed, Swapped, Version, Watching,
 };
 use tenure_core::{
     Amend, Amended, Binding, MemberId, Mono, Namespace, Query, Request, RequestId, WhichNames,
@@ -97,6 +97,14 @@ impl Register for Remote {
             Answer::List(keys) => keys,
             _ => odd(),
         }
+    }
+
+    fn watch(&self, _: &[String]) -> Option<Box<dyn Watching>> {
+        None
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
     }
 }
 
