@@ -64,6 +64,12 @@ const BENCHES: &[Bench] = &[
         needs: nothing,
     },
     Bench {
+        name: "etcd",
+        what: "etcd beside bare writes, its own recipe and a poller, on a server of its own",
+        cargo: &["bench", "-q", "-p", "tenure-etcd", "--bench", "etcd"],
+        needs: servers::etcd_programs,
+    },
+    Bench {
         name: "cli",
         what: "the program: overlaps over 200 rounds of trouble, and what run and status cost",
         cargo: &["bench", "-q", "-p", "tenure-cli", "--bench", "cli"],

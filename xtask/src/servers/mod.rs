@@ -30,7 +30,7 @@ use std::thread;
 use crate::failure::{Doing, Failure, Outcome};
 use crate::metadata::Package;
 use crate::steps::root;
-pub(crate) use etcd::programs as names_programs;
+pub(crate) use etcd::{own as etcd_programs, programs as names_programs};
 pub(crate) use guard::guard;
 pub(crate) use install::packages as install;
 pub(crate) use languages::bench as bench_languages;
@@ -70,7 +70,8 @@ pub(crate) trait Server: Sync {
 /// Every server there is. To add one, add a module and a line.
 fn all() -> impl Iterator<Item = &'static dyn Server> {
     let postgres: [&'static dyn Server; 2] = [&postgres::Postgres, &postgres18::Postgres18];
-    let others: [&'static dyn Server; 2] = [&chromium::Chromium, &languages::Languages];
+    let others: [&'static dyn Server; 3] =
+        [&etcd::Etcd, &chromium::Chromium, &languages::Languages];
     postgres.into_iter().chain(object::ALL).chain(others).chain(tools::ALL)
 }
 
@@ -247,6 +248,7 @@ mod tests {
         for name in ["postgres", "postgres-18", "languages", "schemathesis", "promtool"] {
             assert!(program.contains(&name), "{name}: {program:?}");
         }
+        assert_eq!(needed_by("tenure-etcd"), ["etcd"]);
         assert_eq!(needed_by("tenure-object").len(), object::ALL.len());
         let xtask = Package { name: "xtask".into(), ..Package::default() }.in_dir("xtask");
         assert!(needed(&[xtask]).is_empty());

@@ -1,6 +1,7 @@
 //! From a URL to a store. The only module that names the backends: each has a file here
 //! with its entry, and a line in [`BACKENDS`].
 
+mod etcd;
 mod memory;
 mod object;
 mod postgres;
@@ -29,7 +30,7 @@ const PAUSES: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_s
 /// Every store there is, also those that are not compiled in: their errors name the
 /// feature to turn on.
 const BACKENDS: &[Backend] =
-    &[memory::BACKEND, sqlite::BACKEND, postgres::BACKEND, object::BACKEND];
+    &[memory::BACKEND, sqlite::BACKEND, postgres::BACKEND, etcd::BACKEND, object::BACKEND];
 
 /// A store as users name it, and what it takes to have it.
 struct Backend {
@@ -64,6 +65,7 @@ pub(crate) trait Target: fmt::Debug + Send + Sync {
 // Without a feature for a store nothing is read of it but the time.
 #[cfg_attr(
     not(any(
+        feature = "etcd",
         feature = "object",
         feature = "postgres",
         all(feature = "sqlite", target_os = "linux")
@@ -211,7 +213,12 @@ fn driver(scheme: &str) -> Result<Driver> {
 }
 
 /// An error of a store's own parser, as every URL is answered with.
-#[cfg(any(feature = "object", feature = "postgres", all(feature = "sqlite", target_os = "linux")))]
+#[cfg(any(
+    feature = "etcd",
+    feature = "object",
+    feature = "postgres",
+    all(feature = "sqlite", target_os = "linux")
+))]
 #[allow(clippy::needless_pass_by_value)]
 fn url_error(error: tenure_store::Error) -> Error {
     Error::Url(error.to_string())
@@ -268,6 +275,14 @@ mod tests {
         let secret = said("s3://key:hunter2@b/p");
         assert!(secret.contains("environment") && !secret.contains("hunter2"), "{secret}");
         assert_eq!(schema("s3").unwrap(), None);
+    }
+
+    #[cfg(feature = "etcd")]
+    #[test]
+    fn etcd_urls_are_checked_at_once() {
+        let shown = format!("{:?}", parse("etcd://me:hunter2@h1,h2/p").unwrap());
+        assert!(shown.contains("http://h2:2379") && !shown.contains("hunter2"), "{shown}");
+        assert!(said("etcd://h/p?colour=red").contains("\"colour\""));
     }
 
     #[cfg(not(feature = "object"))]
