@@ -66,6 +66,8 @@ def sample() -> None:
 
 def write(db: Any, token: int) -> None:
     with db.transaction():
+        # A member that is stopped in here would keep all others from leading: its fence holds.
+        db.execute("SET LOCAL idle_in_transaction_session_timeout = '1s'")
         db.execute("SELECT tenure.fence(%s, %s, %s)", (namespace, "jobs", token))
         n = db.execute(f'SELECT n FROM "{namespace}".counter').fetchone()[0] + 1
         time.sleep(0.002)

@@ -34,6 +34,8 @@ for (;;) {
     const db = await pool.connect();
     try {
       await db.query('BEGIN');
+      // A member that is stopped in here would keep all others from leading: its fence holds.
+      await db.query("SET LOCAL idle_in_transaction_session_timeout = '1s'");
       await db.query('SELECT tenure.fence($1, $2, $3)', [namespace, 'jobs', token]);
       const { rows } = await db.query(`SELECT n FROM "${namespace}".counter`);
       const n = Number(rows[0].n) + 1;

@@ -393,6 +393,8 @@ async fn write(
     name: &str,
 ) -> Result<i64, Box<dyn std::error::Error>> {
     let mut tx = sql.transaction().await?;
+    // A member that is stopped in here would keep all others from leading: its fence holds.
+    tx.batch_execute("SET LOCAL idle_in_transaction_session_timeout = '1s'").await?;
     leadership.fence(&mut tx).await?;
     let row = tx.query_one(&format!("SELECT n FROM \"{namespace}\".counter"), &[]).await?;
     let n = row.get::<_, i64>(0) + 1;
