@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use common::*;
 use rusqlite::{Connection, TransactionBehavior};
-use tenure_core::{Beat, Namespace, Term, TermNumber};
+use tenure_core::{
+    Beat, Bind, BindOp, MemberRef, Name, Namespace, Nonce, Term, TermNumber, Token, Value,
+    WhichNames,
+};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
-use tenure_store::{ErrorKind, FenceError, FenceIn, FencedTerm, Store};
+use tenure_store::{ErrorKind, FenceError, FenceIn, FencedName, FencedTerm, Store};
 
 /// Fences a term that this store gave out.
 fn fence(db: &Connection, store: &SqliteStore, term: &Term) -> Result<(), FenceError> {
@@ -314,4 +317,49 @@ async fn a_fence_takes_no_other_life_for_the_holder() {
     joins(&store, &member("a", 2)).await;
     let error = fenced(&mut db).unwrap_err();
     assert!(matches!(error, FenceError::Superseded { .. }), "by its next life: {error}");
+}
+
+/// C40, B15: the fence of a name goes by exactly its row, in its namespace, by the life that it
+/// was given to, and by whether that life stands there.
+#[tokio::test]
+async fn the_fence_of_a_name_takes_no_other_binding_and_no_other_life_for_it() {
+    let place = Place::new();
+    let store = place.open().await;
+    let here = ns();
+    let there = Namespace::new("there").unwrap();
+    let owner = member("a", 1);
+    let mut bound = Vec::new();
+    // Tokens are counted in each namespace, and a name has another one in each.
+    for (space, names) in [(&here, ["n/1", "n/2"].as_slice()), (&there, &["n/0", "n/1", "n/2"])] {
+        store.join(space, &join(&owner)).await.unwrap();
+        for (nonce, name) in (1..).zip(names) {
+            let name = Name::new(*name).unwrap();
+            let take = BindOp::take(name, Nonce::new(nonce), Value::empty());
+            store.bind(space, &Bind::new(owner.clone(), TTL, [take])).await.unwrap();
+        }
+        let all = store.names(space, &WhichNames::Prefix(String::new())).await.unwrap();
+        bound.extend(all.bindings.into_iter().map(|b| (space.clone(), b.name, b.token)));
+    }
+    assert_ne!(bound[0].2, bound[3].2, "{bound:?}");
+    let identity = store.capabilities().identity;
+    let mut db = place.sql();
+    let mut passes = |ns: &Namespace, name: &Name, token: Token, owner: &MemberRef| {
+        let tx = db.transaction().unwrap();
+        let fenced = FencedName { store: &identity, ns, name, token, owner };
+        tenure_sqlite::fence(&tx, fenced.into()).is_ok()
+    };
+    for (space, name, token) in &bound {
+        assert!(passes(space, name, *token, &owner), "{space} {name} {token}");
+        assert!(!passes(space, name, *token, &member("a", 2)), "another life");
+    }
+    let (space, name, token) = bound[0].clone();
+    let sql = place.sql();
+    let set = |to: &str| sql.execute(to, []).unwrap();
+    // Void with its owner's row, whatever stands beside it.
+    set("DELETE FROM tenure_members WHERE ns = 'default'");
+    assert!(!passes(&space, &name, token, &owner), "by its twin in another namespace");
+    store.join(&space, &join(&member("a", 2))).await.unwrap();
+    assert!(!passes(&space, &name, token, &owner), "by the next life of its id");
+    store.join(&space, &join(&member("b", 1))).await.unwrap();
+    assert!(!passes(&space, &name, token, &owner), "by the same life under another id");
 }

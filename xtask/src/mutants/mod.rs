@@ -16,6 +16,8 @@ mod scout;
 mod scratch;
 mod sql;
 mod sweep;
+mod switched;
+mod switches;
 mod tokens;
 mod values;
 mod worker;
@@ -36,6 +38,8 @@ cargo xtask mutants [--package X …] [--sql | --rust] [options]
   --package X   only this crate; default: every crate that has mutants
   --sql         only the statements of the SQL stores
   --rust        only the Rust code, by cargo-mutants
+  --switched    only the Rust code of the crates named, each built once with a switch for
+                each mutant; --with X lets the tests of crate X judge, too
   --again       forget the verdicts of earlier runs on what is chosen
   --survived    run again what survived before: tests were written since
   --by TEXT     try only tests whose name contains TEXT, as amend:: or specific_fence; what
@@ -87,6 +91,8 @@ struct Options {
     packages: Vec<String>,
     sql: bool,
     rust: bool,
+    switched: bool,
+    with: Vec<String>,
     again: bool,
     survived: bool,
     first: bool,
@@ -143,6 +149,12 @@ pub(crate) fn run(args: &[String]) -> Outcome {
             continue;
         }
         sweep::run(&kept, &stated.package, &all, &options)?;
+    }
+    if options.switched {
+        for package in &options.packages {
+            let names: Vec<_> = options.with.iter().chain([package]).map(String::as_str).collect();
+            switched::run(&kept, package, &options, &started(&names)?)?;
+        }
     }
     if options.rust && !options.list && !options.count {
         let mut chosen = crates(&packages);
@@ -217,6 +229,7 @@ fn parse(args: &[String]) -> Outcome<Options> {
                 options.packages.push(args.next().ok_or_else(|| missing(arg))?.clone());
             }
             "--by" => options.by.push(args.next().ok_or_else(|| missing(arg))?.clone()),
+            "--with" => options.with.push(args.next().ok_or_else(|| missing(arg))?.clone()),
             "--only" => options.only.push(args.next().ok_or_else(|| missing(arg))?.clone()),
             "--jobs" => {
                 let jobs = args.next().and_then(|jobs| jobs.parse().ok()).filter(|n| *n > 0);
@@ -232,6 +245,7 @@ fn parse(args: &[String]) -> Outcome<Options> {
             "--open" => options.open = true,
             "--sql" => options.sql = true,
             "--rust" => options.rust = true,
+            "--switched" => options.switched = true,
             "--again" => options.again = true,
             "--survived" => options.survived = true,
             "--first" => options.first = true,
@@ -243,7 +257,7 @@ fn parse(args: &[String]) -> Outcome<Options> {
             }
         }
     }
-    if !options.sql && !options.rust {
+    if !options.sql && !options.rust && !options.switched {
         options.sql = true;
         options.rust = true;
     }

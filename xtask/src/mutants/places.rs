@@ -71,6 +71,11 @@ pub(super) fn part_at(parts: &[Part], at: usize) -> Option<&Part> {
     parts.iter().find(|part| part.at.contains(&at))
 }
 
+/// Of a text of words.
+pub(super) fn digest_of(text: &str) -> String {
+    digest(text.split_whitespace())
+}
+
 /// FNV-1a: what it is compared with is an earlier version of the same, not an attack.
 fn digest<'a>(words: impl Iterator<Item = &'a str>) -> String {
     let mut state: u32 = 0x811c_9dc5;
