@@ -4,9 +4,10 @@
 //!
 //! A leader refuses calls while it hands over, and an heir until it has taken its term on. All
 //! calls of the moment are refused then; if each asked again by itself, a thousand of them would
-//! keep both servers busy. So after a refusal **one** call asks again, after a pause that grows
-//! from one millisecond to fifty, and the others wait. When it is answered, or another route is
-//! there, all go. A call that is dropped while it asks leaves its place to the next.
+//! keep both servers busy. So after a refusal **one** call asks again, and the others wait: sixteen
+//! times as soon as it is refused, then after a pause that grows from one millisecond to fifty.
+//! When it is answered, or another route is there, all go. A call that is dropped while it asks
+//! leaves its place to the next.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -19,6 +20,9 @@ use tonic::transport::Channel;
 
 use crate::connection::{self, Connection};
 
+/// So often a leader that refuses is asked again without a pause: a timer's step is longer than an
+/// heir takes to learn of its term.
+const AT_ONCE: usize = 16;
 /// No connection of the route was picked yet.
 const NONE: usize = usize::MAX;
 
@@ -143,9 +147,14 @@ impl Gate {
             }
             if !self.asked.swap(true, Ordering::AcqRel) {
                 let pass = Pass(self);
-                let times = self.times.fetch_add(1, Ordering::AcqRel).min(6);
-                let pause = Duration::from_millis((1 << times).min(50));
-                tokio::time::sleep(pause).await;
+                let times = self.times.fetch_add(1, Ordering::AcqRel);
+                match times.checked_sub(AT_ONCE) {
+                    None => tokio::task::yield_now().await,
+                    Some(times) => {
+                        let pause = Duration::from_millis((1 << times.min(6)).min(50));
+                        tokio::time::sleep(pause).await;
+                    }
+                }
                 return Some(pass);
             }
             opened.await;
