@@ -51,13 +51,15 @@ impl Pair {
         self.terms().into_iter().max().unwrap()
     }
 
-    /// After the copy was put back: the first member to find out says so, before any member is
-    /// elected, the leader gives up what it led, and the next number is above all of those
-    /// before.
+    /// After the copy was put back: a member finds out, before any member is elected, the
+    /// leader gives up what it led, and the next number is above all of those before. Where the
+    /// lives in the copy have run out the leader is told that its own is over, which is all that
+    /// it says.
     fn notices(&self, highest: u64) {
         wait_for("a word of a member", || {
             let said = self.a.said() + &self.b.said();
-            said.contains("the store was rolled back").then_some(())
+            let words = ["the store was rolled back", "the store has ended b, or its term"];
+            words.iter().any(|word| said.contains(word)).then_some(())
         });
         wait_for("the leader to give up", || {
             self.b.said().contains("the command was killed").then_some(())
