@@ -191,13 +191,13 @@ export class LeaderElection {
   }
 
   async #stand(): Promise<void> {
-    // Every start is another life: a process that was started anew, or forked, is never taken for
-    // the one before it.
-    const life = Array.from(crypto.getRandomValues(new Uint8Array(4)), (byte) =>
-      byte.toString(16).padStart(2, '0'),
-    ).join('');
-    const campaigns = this.#transport(this.#settings, `${this.#settings.id}#${life}`);
     while (!this.#stop.signal.aborted) {
+      // Every attempt is another life: a process that was started anew, or forked, is never taken
+      // for the one before it, and a resignation that arrives late ends no later term.
+      const life = Array.from(crypto.getRandomValues(new Uint8Array(4)), (byte) =>
+        byte.toString(16).padStart(2, '0'),
+      ).join('');
+      const campaigns = this.#transport(this.#settings, `${this.#settings.id}#${life}`);
       this.#done = new AbortController();
       await this.#campaign(campaigns(), new Trust(this.#settings.ttl, this.#last));
       await pause(this.#cooldown, this.#stop.signal);

@@ -84,7 +84,11 @@ export function server(settings: Settings): () => Campaign {
   async function post(path: string, body: object, signal: AbortSignal, key?: string) {
     const headers: Record<string, string> = { 'content-type': 'application/json' };
     if (key !== undefined) headers['idempotency-key'] = key;
-    const token = typeof access === 'function' ? access() : access;
+    const token = (typeof access === 'function' ? access() : access)?.trim();
+    // fetch would repeat it in its error.
+    if (token !== undefined && !/^[\x20-\x7e]*$/.test(token)) {
+      throw new TenureError('the access token must be one line of printable ASCII', 'failed');
+    }
     if (token !== undefined) headers.authorization = `Bearer ${token}`;
     let answer: Answer;
     try {

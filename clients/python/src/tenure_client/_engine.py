@@ -142,9 +142,6 @@ class Engine:
         return thread
 
     def _stand(self) -> None:
-        # Every start is another life: a process that was started anew, or forked, is never taken
-        # for the one before it.
-        transport = self._transport(f"{self.settings.id}#{secrets.token_hex(4)}")
         try:
             while True:
                 with self.changed:
@@ -152,12 +149,18 @@ class Engine:
                         break
                     self._done = threading.Event()
                 trust = Trust(float(self.settings.ttl or 0), self.last)
-                self._campaign(transport.campaign(), trust, self._done)
+                # Every attempt is another life: a process that was started anew, or forked, is
+                # never taken for the one before it, and a resignation that arrives late ends no
+                # later term.
+                transport = self._transport(f"{self.settings.id}#{secrets.token_hex(4)}")
+                try:
+                    self._campaign(transport.campaign(), trust, self._done)
+                finally:
+                    transport.close()
                 with self.changed:
                     self.changed.wait_for(lambda: self.stopping, self.cooldown)
                     self.cooldown = 0.0
         finally:
-            transport.close()
             with self.changed:
                 self.thread = None
                 self.changed.notify_all()

@@ -69,6 +69,10 @@ class Server:
         if callable(token):
             token = token()
         if token is not None:
+            token = token.strip()
+            # The standard library would repeat it in its error.
+            if not (token.isascii() and token.isprintable()):
+                raise TenureError("the access token must be one line of printable ASCII")
             headers["Authorization"] = f"Bearer {token}"
         with self._lock:
             connection, self._idle = self._idle or self._connect(), None
