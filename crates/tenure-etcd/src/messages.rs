@@ -95,7 +95,7 @@ pub(crate) struct Response {
 }
 
 /// The answer to a password.
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 pub(crate) struct Authenticated {
     pub(crate) token: String,
 }

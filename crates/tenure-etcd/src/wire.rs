@@ -15,6 +15,7 @@
 //!   from a snapshot it would be, and numbers would be given out twice. From then on every
 //!   request is refused.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -38,7 +39,6 @@ pub(crate) enum Effect {
 }
 
 /// The way to one cluster.
-#[derive(Debug)]
 pub(crate) struct Wire {
     client: Client,
     endpoints: Vec<String>,
@@ -48,6 +48,13 @@ pub(crate) struct Wire {
     login: Option<(String, String)>,
     token: Mutex<Option<String>>,
     seen: Seen,
+}
+
+/// Without the password and the token.
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wire").field("endpoints", &self.endpoints).finish_non_exhaustive()
+    }
 }
 
 /// What was seen of the cluster.
@@ -144,7 +151,11 @@ impl Wire {
                     last = Some(denied("the token was refused again"));
                     continue;
                 }
-                Failed::Final(error) => return Err(error),
+                Failed::Final(error) => {
+                    // What is wrong may be wrong with this endpoint alone.
+                    self.skip(&endpoint);
+                    return Err(error);
+                }
                 Failed::Unsent(error) => last = Some(error),
                 Failed::Unanswered(error) => {
                     if effect == Effect::Writes {
@@ -182,13 +193,13 @@ impl Wire {
             if text.len() > MOST_SAID {
                 let error =
                     Error::new(ErrorKind::Foreign, format!("{endpoint} answers without end"));
-                return Err(Failed::Final(
+                return Err(Failed::Unanswered(
                     error.remedy("check that the URL names etcd's client port"),
                 ));
             }
         }
         String::from_utf8(text).map_err(|_| {
-            Failed::Final(Error::new(ErrorKind::Foreign, "an answer is none of etcd's"))
+            Failed::Unanswered(Error::new(ErrorKind::Foreign, "an answer is none of etcd's"))
         })
     }
 

@@ -83,7 +83,8 @@ impl Bids<'_> {
             })
         {
             // A candidate is ranked among those that are known: know them all.
-            self.parts.reader.refresh_members(started).await?;
+            let refreshed = self.parts.reader.refresh_members(started).await;
+            partly(together.is_some(), refreshed)?;
         }
         let again = is_again(&found);
         let confirmed = together.is_some();
