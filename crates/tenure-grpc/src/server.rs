@@ -51,7 +51,7 @@ use tower_service::Service;
 
 pub use body::LeaderOnlyBody;
 
-use crate::header::{ENDED, REFUSED, TERM, number};
+use crate::header::{ENDED, REFUSED, TERM, VACANT, number};
 use known::Known;
 
 /// A tower layer for servers of tonic and axum: requests reach the service only while this
@@ -262,6 +262,7 @@ fn handled<A>(
     let (mut parts, body) = answer.into_parts();
     // Another server's refusal, which a handler passes on, would say that this one did not run.
     parts.headers.remove(REFUSED);
+    parts.headers.remove(VACANT);
     parts.headers.insert(TERM, HeaderValue::from(leadership.token()));
     Response::from_parts(parts, LeaderOnlyBody::handled(body, leadership, grpc, drain))
 }

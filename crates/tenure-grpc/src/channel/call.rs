@@ -21,6 +21,8 @@ use crate::route::{Pass, Route};
 
 /// The longest pause between two attempts to connect.
 const LONGEST: Duration = Duration::from_millis(500);
+/// A leader that has said nothing for so long has not refused.
+const TAKEN_ON: Duration = Duration::from_millis(100);
 /// How many hints of one call are followed.
 const REDIRECTS: u32 = 3;
 /// How a deadline travels.
@@ -120,7 +122,7 @@ impl Call<'_> {
                     None => continue,
                 },
             };
-            let tried = self.attempt(&route, channel).await?;
+            let tried = self.asked(&route, channel, pass.is_some()).await?;
             match tried {
                 Tried::Stale => {}
                 Tried::Answered(response) => {
@@ -219,11 +221,30 @@ impl Call<'_> {
         Ok(())
     }
 
+    /// Sends the call once. A refusal comes at once: where none comes to the call that asks, its
+    /// handler runs, for as long as it likes, and the others may go.
+    async fn asked(
+        &mut self,
+        route: &Arc<Route>,
+        channel: Channel,
+        asks: bool,
+    ) -> Result<Tried, Status> {
+        let mut sent = std::pin::pin!(self.attempt(route, channel));
+        if asks {
+            match tokio::time::timeout(TAKEN_ON, sent.as_mut()).await {
+                Ok(tried) => return tried,
+                Err(_) => route.gate.open(),
+            }
+        }
+        sent.await
+    }
+
     /// Sends the call once.
     async fn attempt(&mut self, route: &Arc<Route>, mut channel: Channel) -> Result<Tried, Status> {
         let sent = async {
             if let Err(error) = std::future::poll_fn(|cx| channel.poll_ready(cx)).await {
-                return Tried::Failed(Fate::NotHandled, error);
+                // What carries its calls has ended: it is connected anew.
+                return Tried::Failed(Fate::NotConnected, error);
             }
             // G1: the last thing before it is sent.
             if !is_present(self.shared, route) {

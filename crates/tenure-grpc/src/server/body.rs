@@ -10,7 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 use tenure::{Cancellation, Leadership};
 use tonic::Status;
 
-use crate::header::{ENDED, REFUSED, TERM};
+use crate::header::{ENDED, REFUSED, TERM, VACANT};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -103,6 +103,7 @@ where
                 self.messages = self.messages.saturating_add(u32::from(frame.is_data()));
                 if let Some(trailers) = frame.trailers_mut() {
                     trailers.remove(REFUSED);
+                    trailers.remove(VACANT);
                 }
                 return Poll::Ready(Ok(Some(frame)));
             }
