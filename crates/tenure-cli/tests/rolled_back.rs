@@ -52,9 +52,9 @@ impl Pair {
     }
 
     /// After the copy was put back: a member finds out, before any member is elected, the
-    /// leader gives up what it led, and the next number is above all of those before. Where the
-    /// lives in the copy have run out the leader is told that its own is over, which is all that
-    /// it says.
+    /// leader gives up what it led, and the next number is above all of those before. On a busy
+    /// machine the leader may be told that its life or its term is over before it finds out more,
+    /// and that is all that it says then.
     fn notices(&self, highest: u64) {
         wait_for("a word of a member", || {
             let said = self.a.said() + &self.b.said();

@@ -6,8 +6,9 @@
 //! calls of the moment are refused then; if each asked again by itself, a thousand of them would
 //! keep both servers busy. So after a refusal **one** call asks again, and the others wait: sixteen
 //! times as soon as it is refused, then after a pause that grows from one millisecond to fifty.
-//! When it is answered, or another route is there, all go. A call that is dropped while it asks
-//! leaves its place to the next.
+//! When it is answered, or not refused within a tenth of a second since its handler takes long, or
+//! another route is there, all go. A call that is dropped while it asks leaves its place to the
+//! next.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
