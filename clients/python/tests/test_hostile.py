@@ -254,6 +254,25 @@ class Hostile(unittest.TestCase):
         long.election.stop()
         until("the end", lambda: not running.is_set())
 
+    def test_a_resignation_that_arrives_late_names_no_later_attempt(self) -> None:
+        # One that is stuck in a connection is carried out when others have been answered.
+        led: list[str] = []
+        resigned: list[str] = []
+
+        def query(sql: str, params: Any) -> Any:
+            if "step_down" in sql:
+                resigned.append(params[2])
+                return [{"given": True}]
+            led.append(params[2])
+            # Each term is short: it is lost, given back, and another is won.
+            return [{"leads": len(led) % 2 == 1, "term": len(led), "remaining": 900.0, "asked": False}]
+
+        one = Stands(self, query=query, ttl=1.0).start()
+        until("two attempts", lambda: len(resigned) == 2 and len(led) > 3)
+        one.election.stop()
+        self.assertEqual(len(set(resigned)), len(resigned), "each attempt has an id of its own")
+        self.assertTrue(set(resigned) <= set(led))
+
 
 if __name__ == "__main__":
     unittest.main()
